@@ -1,0 +1,151 @@
+// The bodies of Weft packets as values. messages.cpp writes and reads them; a reader checks every length and
+// count against the bytes that are there and refuses what it cannot represent.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "agent/base/bytes.h"
+#include "agent/roce/flow_key.h"
+#include "agent/roce/headers.h"
+#include "agent/roce/psn.h"
+
+namespace weft::wire {
+
+using BootId = std::array<std::uint8_t, 16>;
+
+// A flow's short name, given by the sending agent, unique within its boot id while announced.
+using FlowId = std::uint16_t;
+
+// A stream is what one class and level of a peer and lane sends, in order; its packets are counted by
+// ordinals (modulo 2^32), so that a receiver can tell losses and their runs apart whatever the flows' PSNs
+// do.
+struct StreamId {
+  std::uint8_t class_id = 0;
+  std::uint8_t level = 0;
+  friend bool operator==(const StreamId&, const StreamId&) = default;
+};
+
+// Loss seen by the receiver of a direction, before recovery; cumulative since the session began (modulo
+// 2^64), so a lost feedback loses nothing.
+struct LossCounts {
+  std::uint64_t expected_packets = 0;
+  std::uint64_t lost_packets = 0;
+  std::uint64_t loss_runs = 0;  // maximal runs of consecutive ordinals lost: lost/runs is the mean burst
+  std::uint64_t ce_marked_packets = 0;
+  std::uint64_t undecodable_packets = 0;  // lost and not recovered by FEC
+  friend bool operator==(const LossCounts&, const LossCounts&) = default;
+};
+
+// Sealed with the hello key. Sent when a peer is first needed, and until both sides have seen their own id
+// echoed.
+struct Hello {
+  BootId boot_id{};
+  BootId echoed_boot_id{};         // the peer's, all zero while unknown
+  std::uint32_t capabilities = 0;  // kCapability... bits
+  std::uint16_t mtu_bytes = 0;     // largest IP packet the sender's WAN port takes
+  friend bool operator==(const Hello&, const Hello&) = default;
+};
+
+inline constexpr std::uint32_t kCapabilityReedSolomon = 1U << 0;
+inline constexpr std::uint32_t kCapabilityXor = 1U << 1;
+
+struct Feedback {
+  std::uint32_t sequence = 0;           // of this sender's feedback, rising
+  std::uint64_t sent_at_ns = 0;         // sender's clock
+  std::uint64_t echoed_sent_at_ns = 0;  // the newest sent_at_ns received from the peer, 0 when none
+  std::uint64_t echo_delay_ns = 0;      // how long ago it came: RTT = now - echoed - delay
+  LossCounts loss;
+  std::vector<FlowId> confirmed_flows;  // announcements learned since the last feedback, and the one before
+  // Per stream, the newest ordinal (exclusive) up to which the receiver knows what was sent: a tail is
+  // covered when the end of it is.
+  struct Covered {
+    StreamId stream;
+    std::uint32_t ordinal = 0;
+    friend bool operator==(const Covered&, const Covered&) = default;
+  };
+  std::vector<Covered> covered;
+  friend bool operator==(const Feedback&, const Feedback&) = default;
+};
+
+// Flow ids for flow keys. VLAN ids in the key are not sent: the receiver takes its own from the frame.
+struct Announcement {
+  struct Flow {
+    FlowId id = 0;
+    std::uint8_t epoch = 0;
+    StreamId stream;
+    roce::FlowKey key;
+    friend bool operator==(const Flow&, const Flow&) = default;
+  };
+  std::vector<Flow> flows;
+  friend bool operator==(const Announcement&, const Announcement&) = default;
+};
+
+// Everything needed to write any header of an RDMA WRITE message again.
+struct MessageDescriptor {
+  FlowId flow = 0;
+  roce::Psn first_psn;
+  std::uint16_t pmtu_bytes = 0;
+  roce::Reth reth;
+  std::uint16_t pkey = 0xffff;
+  bool mig_req = false;
+  // Known once the last packet has been seen by the encoder.
+  struct End {
+    bool solicited_event = false;
+    std::optional<std::uint32_t> imm;
+    friend bool operator==(const End&, const End&) = default;
+  };
+  std::optional<End> end;
+  friend bool operator==(const MessageDescriptor&, const MessageDescriptor&) = default;
+};
+
+// What was sent, for packets no repair lists, and descriptors of the messages they belong to.
+struct Manifest {
+  StreamId stream;
+  std::uint32_t first_ordinal =
+      0;  // of the first packet of the first run; runs follow each other in sending order
+  struct Run {
+    FlowId flow = 0;
+    roce::Psn first_psn;
+    std::uint16_t packets = 0;
+    friend bool operator==(const Run&, const Run&) = default;
+  };
+  std::vector<Run> runs;
+  std::vector<MessageDescriptor> descriptors;
+  friend bool operator==(const Manifest&, const Manifest&) = default;
+};
+
+// One repair symbol. A group is `interleave` blocks filled round-robin, so symbol i of block j of the group
+// has ordinal first_ordinal + i * interleave + j. Groups close as a whole.
+struct Repair {
+  StreamId stream;
+  std::uint32_t first_ordinal = 0;  // of the group
+  std::uint8_t interleave = 1;
+  std::uint8_t block = 0;          // j, below interleave
+  std::uint8_t code = 0;           // recovery::CodeKind
+  std::uint8_t k = 0;              // source symbols in this block, at least 1
+  std::uint8_t r = 0;              // repair symbols sent for it
+  std::uint8_t index = 0;          // of this one, below r
+  bool ce_seen = false;            // a source packet of the block came to the encoder with CE
+  std::uint16_t symbol_bytes = 0;  // length of every repair symbol of this block
+
+  // The name of each source symbol, in order; on the wire a list of flows (id, first PSN, stride) and per
+  // symbol one byte (flow index 4 bits, PSN step in strides 4 bits) and the fingerprint.
+  struct Source {
+    FlowId flow = 0;
+    roce::Psn psn;
+    std::uint16_t fingerprint = 0;  // first two ICRC bytes
+    friend bool operator==(const Source&, const Source&) = default;
+  };
+  std::vector<Source> sources;  // empty in the packet that carries only the symbol
+  ByteView symbol;              // into the packet; empty in the packet that carries only the list
+};
+
+// The newest ACK or NAK of a flow again, whole: its IP packet with the ICRC names flow, PSN and copy.
+struct AckCopy {
+  ByteView ip_packet;
+};
+
+}  // namespace weft::wire
