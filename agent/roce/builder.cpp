@@ -63,6 +63,7 @@ std::uint8_t* write_extensions(std::uint8_t* p, const OpcodeInfo& op, const Pack
     store_be32(p, headers.ieth_rkey);
     p += kIethBytes;
   }
+  if (op.has(kExtCnpReserved)) p = std::fill_n(p, kCnpReservedBytes, std::uint8_t{0});
   return p;
 }
 

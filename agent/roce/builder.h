@@ -47,7 +47,8 @@ struct PacketHeaders {
 std::size_t frame_bytes_for(const PacketPath& path, Opcode opcode, std::size_t payload_bytes);
 
 // Writes the frame into `out`, which has at least frame_bytes_for() bytes; returns the bytes written. The
-// payload must not overlap `out`. The whole IP packet must be at most 65535 bytes.
+// payload must not overlap `out`, and is empty where the opcode carries none. The whole IP packet must be at
+// most 65535 bytes.
 std::size_t build_frame(MutableByteView out, const PacketPath& path, const PacketHeaders& headers,
                         ByteView payload);
 

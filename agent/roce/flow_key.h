@@ -3,6 +3,7 @@
 // the addresses are too; and a VLAN stack separates networks that may reuse both.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -29,7 +30,7 @@ template <>
 struct std::hash<weft::roce::FlowKey> {
   std::size_t operator()(const weft::roce::FlowKey& key) const noexcept {
     const std::hash<weft::roce::IpAddress> address_hash;
-    std::size_t h = address_hash(key.src);
+    std::size_t h = address_hash(key.src) * 0x9e3779b97f4a7c15U;  // so that A to B is not B to A
     h = (h ^ address_hash(key.dst)) * 0xc4ceb9fe1a85ec53U;
     h ^= std::size_t{key.dest_qpn} << 1 | (key.response ? 1U : 0U);
     h ^= (std::size_t{key.vids[0]} << 40) ^ (std::size_t{key.vids[1]} << 28) ^

@@ -28,6 +28,7 @@ inline constexpr std::size_t kAethBytes = 4;
 inline constexpr std::size_t kAtomicAckEthBytes = 8;
 inline constexpr std::size_t kImmBytes = 4;
 inline constexpr std::size_t kIethBytes = 4;
+inline constexpr std::size_t kCnpReservedBytes = 16;
 inline constexpr std::size_t kIcrcBytes = 4;
 
 inline constexpr std::uint16_t kEtherTypeIpv4 = 0x0800;
@@ -38,10 +39,15 @@ inline constexpr std::uint8_t kIpProtocolUdp = 17;
 
 // Extended headers in the order they stand on the wire, with their sizes.
 inline constexpr std::array kExtensionOrder{
-    std::pair{kExtDeth, kDethBytes}, std::pair{kExtFeth, kFethBytes},
-    std::pair{kExtReth, kRethBytes}, std::pair{kExtAtomicEth, kAtomicEthBytes},
-    std::pair{kExtAeth, kAethBytes}, std::pair{kExtAtomicAckEth, kAtomicAckEthBytes},
-    std::pair{kExtImm, kImmBytes},   std::pair{kExtIeth, kIethBytes},
+    std::pair{kExtDeth, kDethBytes},
+    std::pair{kExtFeth, kFethBytes},
+    std::pair{kExtReth, kRethBytes},
+    std::pair{kExtAtomicEth, kAtomicEthBytes},
+    std::pair{kExtAeth, kAethBytes},
+    std::pair{kExtAtomicAckEth, kAtomicAckEthBytes},
+    std::pair{kExtImm, kImmBytes},
+    std::pair{kExtIeth, kIethBytes},
+    std::pair{kExtCnpReserved, kCnpReservedBytes},
 };
 
 struct Bth {

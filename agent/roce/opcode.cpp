@@ -71,8 +71,7 @@ constexpr std::array kTable{
         kExtReth | kExtImm, true),
     row(kUdSendOnly, "UD_SEND_ONLY", kUd, kSend, kOnly, kExtDeth, true),
     row(kUdSendOnlyWithImmediate, "UD_SEND_ONLY_WITH_IMMEDIATE", kUd, kSend, kOnly, kExtDeth | kExtImm, true),
-    // The 16 bytes after a CNP's BTH are reserved and zero; the table counts them as payload.
-    row(kCnp, "CNP", kNone, kCongestionNotification, kOnly, 0, true),
+    row(kCnp, "CNP", kNone, kCongestionNotification, kOnly, kExtCnpReserved, false),
 };
 
 constexpr std::uint8_t kAbsent = 0xff;

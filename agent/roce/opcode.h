@@ -78,6 +78,7 @@ enum Extension : std::uint16_t {
   kExtAtomicAckEth = 1 << 5,
   kExtImm = 1 << 6,
   kExtIeth = 1 << 7,
+  kExtCnpReserved = 1 << 8,  // sixteen zero bytes of a congestion notification
 };
 
 struct OpcodeInfo {

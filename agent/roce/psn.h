@@ -2,7 +2,6 @@
 // of 2^23, so there is a signed distance but no total order: no operator<.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 
 namespace weft::roce {

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "agent/roce/icrc.h"
-
 namespace weft::roce {
 namespace {
 
@@ -81,12 +79,14 @@ tl::expected<PacketView, Reject> PacketView::parse(ByteView frame, std::size_t w
   return view;
 }
 
-tl::expected<PacketView, Reject> PacketView::parse_ip(ByteView ip_packet) {
+tl::expected<PacketView, Reject> PacketView::parse_ip(ByteView ip_packet, std::size_t wire_bytes) {
   if (ip_packet.empty()) return Rejected(Reject::kTruncated);
   PacketView view;
   view.data_ = ip_packet.data();
   view.ipv6_ = ip_packet[0] >> 4 == 6;
-  if (auto parsed = view.parse_l3(ip_packet, ip_packet.size()); !parsed) return Rejected(parsed.error());
+  if (auto parsed = view.parse_l3(ip_packet, std::max(wire_bytes, ip_packet.size())); !parsed) {
+    return Rejected(parsed.error());
+  }
   return view;
 }
 
@@ -190,6 +190,24 @@ std::optional<std::uint32_t> PacketView::imm() const {
   return load_be32(p);
 }
 
+std::optional<std::uint32_t> PacketView::feth() const {
+  const std::uint8_t* p = extension(kExtFeth);
+  if (p == nullptr) return std::nullopt;
+  return load_be32(p);
+}
+
+std::optional<std::uint32_t> PacketView::ieth_rkey() const {
+  const std::uint8_t* p = extension(kExtIeth);
+  if (p == nullptr) return std::nullopt;
+  return load_be32(p);
+}
+
+std::optional<std::uint64_t> PacketView::atomic_ack_original() const {
+  const std::uint8_t* p = extension(kExtAtomicAckEth);
+  if (p == nullptr) return std::nullopt;
+  return load_be64(p);
+}
+
 IpAddress PacketView::src_address() const {
   const std::uint8_t* ip = data_ + l3_offset_;
   return ipv6_ ? IpAddress::from_ipv6(ip + 8) : IpAddress::from_ipv4(ip + 12);
@@ -221,8 +239,6 @@ ByteView PacketView::payload() const {
   const std::size_t end = std::min<std::size_t>(payload_offset_ + payload_bytes(), captured_end_);
   return {data_ + payload_offset_, end - payload_offset_};
 }
-
-std::uint32_t PacketView::load_icrc() const { return icrc_from_wire(data_ + icrc_offset()); }
 
 std::uint32_t PacketView::icrc_expected() const {
   return icrc_of(ipv6_, ByteView(data_ + l3_offset_, icrc_offset() - l3_offset_));

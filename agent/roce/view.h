@@ -1,9 +1,8 @@
 // agent/roce: what a RoCEv2 packet is. Headers, opcode table, ICRC, PSN arithmetic, a view over received
 // bytes and a builder of new ones. Pure: no sockets, no state.
 //
-//   Eth(14) [VLAN(4)]x0-2 | IPv4(20) or IPv6(40) | UDP(8) | BTH(12) | extensions | payload | pad(0-3) |
-//   ICRC(4) ^0                    ^l3_offset             ^l4_off. ^bth_off. ^ext_offset  ^payload_offset
-//   ^icrc_offset
+//   Eth(14) [VLAN(4)]x0-2 | IPv4(20) or IPv6(40) | UDP(8) | BTH(12) | extensions | payload | pad(0-3) | ICRC(4)
+//                         ^ l3_offset                     ^ bth_offset           ^ payload_offset     ^ icrc_offset
 //
 // The view never reads past a length it has checked, and never trusts a length field beyond the bytes that
 // are there.
@@ -17,6 +16,7 @@
 #include "agent/base/bytes.h"
 #include "agent/roce/flow_key.h"
 #include "agent/roce/headers.h"
+#include "agent/roce/icrc.h"
 #include "agent/roce/opcode.h"
 
 namespace weft::roce {
@@ -50,7 +50,10 @@ class PacketView {
   static tl::expected<PacketView, Reject> parse(ByteView frame, std::size_t wire_bytes);
   static tl::expected<PacketView, Reject> parse(ByteView frame) { return parse(frame, frame.size()); }
   // The same from the IP header on (a symbol of a repair block).
-  static tl::expected<PacketView, Reject> parse_ip(ByteView ip_packet);
+  static tl::expected<PacketView, Reject> parse_ip(ByteView ip_packet, std::size_t wire_bytes);
+  static tl::expected<PacketView, Reject> parse_ip(ByteView ip_packet) {
+    return parse_ip(ip_packet, ip_packet.size());
+  }
 
   const OpcodeInfo& op() const { return *op_; }
   Opcode opcode() const { return op_->opcode; }
@@ -66,6 +69,9 @@ class PacketView {
   std::optional<AtomicEth> atomic_eth() const;
   std::optional<Deth> deth() const;
   std::optional<std::uint32_t> imm() const;
+  std::optional<std::uint32_t> feth() const;                 // the raw word
+  std::optional<std::uint32_t> ieth_rkey() const;            // the key to invalidate
+  std::optional<std::uint64_t> atomic_ack_original() const;  // the value before the atomic
 
   bool ipv6() const { return ipv6_; }
   IpAddress src_address() const;
@@ -91,7 +97,7 @@ class PacketView {
   // False when the frame at hand ends before the ICRC does: then the ICRC cannot be read or checked.
   bool complete() const { return captured_end_ == end_offset_; }
   // The ICRC as found and as it should be. Only when complete().
-  std::uint32_t icrc_found() const { return load_icrc(); }
+  std::uint32_t icrc_found() const { return icrc_from_wire(data_ + icrc_offset()); }
   std::uint32_t icrc_expected() const;
   bool icrc_ok() const { return complete() && icrc_found() == icrc_expected(); }
   // First two ICRC bytes on the wire: with flow and PSN, the name of a source packet. Only when complete().
@@ -102,7 +108,6 @@ class PacketView {
   tl::expected<void, Reject> parse_l3(ByteView captured, std::size_t wire_bytes);
   const std::uint8_t* bth_bytes() const { return data_ + bth_offset_; }
   const std::uint8_t* extension(Extension which) const;  // nullptr when the opcode lacks it
-  std::uint32_t load_icrc() const;
 
   // The first byte of the frame (not owned), and offsets from it.
   const std::uint8_t* data_ = nullptr;
