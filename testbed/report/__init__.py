@@ -1,0 +1,1 @@
+"""Turns a results.json into pages for people: `table` for a terminal, `page` for a browser."""
