@@ -12,6 +12,7 @@
 
 #include "agent/base/result.h"
 #include "agent/base/units.h"
+#include "agent/fec/code.h"
 
 namespace weft::recovery {
 
@@ -29,7 +30,7 @@ struct Tag {
   friend bool operator==(const Tag&, const Tag&) = default;
 };
 
-enum class CodeKind : std::uint8_t { kReedSolomon = 1, kXor = 2 };
+using fec::CodeKind;
 
 // After FEC has failed, in the order tried. Release is always the last resort: the endpoint recovers by
 // itself.
