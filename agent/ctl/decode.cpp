@@ -1,0 +1,58 @@
+#include "agent/ctl/decode.h"
+
+#include <cstdio>
+#include <memory>
+
+#include "agent/base/exit_code.h"
+#include "agent/ctl/capture_file.h"
+#include "agent/ctl/packet_report.h"
+
+namespace weft::ctl {
+namespace {
+
+struct DecodeOptions {
+  std::string path;
+  bool json = false;
+};
+
+Status print_line(std::string line) {
+  line += '\n';
+  if (std::fwrite(line.data(), 1, line.size(), stdout) == line.size()) return {};
+  return fail_errno("cannot write", "standard output");
+}
+
+Status decode(const DecodeOptions& options) {
+  auto file = CaptureFile::open(options.path);
+  if (!file) return fail(file.error());
+  for (;;) {
+    const auto packet = file->next();
+    if (!packet) return fail(packet.error());
+    if (!*packet) break;
+    if (auto printed = print_line(options.json ? json_report(**packet).dump() : text_report(**packet));
+        !printed) {
+      return printed;
+    }
+  }
+  if (std::fflush(stdout) != 0) return fail_errno("cannot write", "standard output");
+  return {};
+}
+
+}  // namespace
+
+void add_decode(CLI::App& app, Action& chosen) {
+  CLI::App* command = app.add_subcommand("decode", "Say what the packets of a capture file are");
+  const auto options = std::make_shared<DecodeOptions>();
+  command->add_option("FILE", options->path, "A pcap or pcapng file; - reads standard input")->required();
+  command->add_flag("--json", options->json, "JSON Lines: one object per packet");
+  command->callback([options, &chosen] {
+    chosen = [options] {
+      const auto done = decode(*options);
+      if (done) return int{kExitOk};
+      static_cast<void>(std::fflush(stdout));  // what was decoded comes before the message
+      static_cast<void>(std::fprintf(stderr, "weftctl: %s\n", done.error().to_string().c_str()));
+      return int{kExitFailed};
+    };
+  });
+}
+
+}  // namespace weft::ctl
