@@ -13,14 +13,15 @@
 #include "agent/base/result.h"
 #include "agent/base/units.h"
 #include "agent/fec/code.h"
+#include "agent/wire/messages.h"
 
 namespace weft::recovery {
 
 // Index into PolicyTable::classes. Class 0 is always `exact`, the strictest: what a packet in doubt gets.
 using ClassId = std::uint8_t;
 inline constexpr ClassId kClassExact = 0;
-inline constexpr std::size_t kMaxClasses = 16;
-inline constexpr std::size_t kLevels = 8;
+using wire::kLevels;
+using wire::kMaxClasses;
 
 // What a packet's bytes mean to the job. `layer` 0 means none.
 struct Tag {
