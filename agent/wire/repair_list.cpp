@@ -175,7 +175,7 @@ Result<Repair> decode_repair(ByteView body) {
   if (repair.code != CodeKind::kReedSolomon && repair.code != CodeKind::kXor)
     return fail("unknown code", "repair");
   if (repair.block >= repair.interleave) return fail("block is not below interleave", "repair");
-  if (repair.k == 0 || repair.k > fec::kMaxColumns) return fail("k is 0 or exceeds 128", "repair");
+  if (repair.k == 0 || repair.k > fec::kMaxColumns) return fail("k is 0 or exceeds 224", "repair");
   if (repair.r == 0 || repair.r > fec::kMaxRows) return fail("r is 0 or exceeds 32", "repair");
   if (repair.index >= repair.r) return fail("index is not below r", "repair");
   if (repair.symbol_bytes == 0 || repair.symbol_bytes > kMaxSymbolBytes) {

@@ -31,7 +31,7 @@ inline std::uint8_t slow_inverse(std::uint8_t a) {
 
 inline std::uint8_t slow_coefficient(fec::CodeKind code, unsigned row, unsigned column, unsigned rows) {
   if (code == fec::CodeKind::kXor) return column % rows == row ? 1 : 0;
-  return slow_inverse(static_cast<std::uint8_t>((128 + row) ^ column));
+  return slow_inverse(static_cast<std::uint8_t>((224 + row) ^ column));
 }
 
 // All repair symbols of a block, each as long as the longest source symbol.

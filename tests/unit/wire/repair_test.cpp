@@ -190,7 +190,7 @@ TEST(Repair, Refusals) {
       {"interleave 0", 2, 0, "interleave"},
       {"block = interleave", 3, 4, "interleave"},
       {"k 0", 4, 0, "k is 0"},
-      {"k above the code's", 4, 129, "k is 0 or exceeds"},
+      {"k above the code's", 4, 225, "k is 0 or exceeds"},
       {"k above the list", 4, 9, "end before"},
       {"r 0", 5, 0, "r is 0"},
       {"r above the code's", 5, 33, "r is 0 or exceeds"},
