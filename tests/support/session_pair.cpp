@@ -31,6 +31,7 @@ Bytes SessionPair::sealed(Side from, wire::PacketType type, const Bytes& body) {
 
 void SessionPair::send(Side from, wire::PacketType type, const Bytes& body) {
   Bytes packet = sealed(from, type, body);
+  if (packet.empty()) return;
   const Side to = other(from);
   sent_to_[index(to)].push_back(packet);
   if (!loses(to, type)) deliver_at(to, std::move(packet), now_ + delay_ + extra_delay(to));
@@ -50,7 +51,7 @@ void SessionPair::step(bool data) {
   std::ranges::stable_sort(due, {}, &InFlight::at);
   for (const InFlight& packet : due) {
     const auto opened = session(packet.to).open(packet.payload, now_);
-    if (!opened) refusals_[index(packet.to)].push_back(opened.error());
+    if (opened) on_opened(packet.to, packet.payload, *opened);
   }
   for (const Side side : {Side::kA, Side::kB}) {
     wire::PeerSession& own = session(side);

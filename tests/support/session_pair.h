@@ -2,8 +2,9 @@
 // a path that delays and may be told to lose.
 #pragma once
 
-#include <deque>
+#include <array>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "agent/base/rng.h"
@@ -28,6 +29,8 @@ class SessionPair {
   // Packets to send are asked for, lost or delivered, until `duration` has passed; with `data`, both sides see
   // data every millisecond.
   void run(Nanoseconds duration, bool data = true);
+  // Sends a packet of `type` from a side; nothing while it has no key.
+  void send(Side from, wire::PacketType type, const Bytes& body);
   // Puts a payload on the path towards `to`.
   void inject(Side to, Bytes payload) { deliver_at(to, std::move(payload), now_ + delay_); }
   // Opened at once, past the path.
@@ -42,13 +45,15 @@ class SessionPair {
   // Extra delay of a packet.
   std::function<Nanoseconds(Side to)> extra_delay = [](Side) { return Nanoseconds(0); };
 
+  // A packet that a side accepted.
+  std::function<void(Side at, const Bytes& payload, const wire::Opened& opened)> on_opened =
+      [](Side, const Bytes&, const wire::Opened&) {};
+
   // Everything ever sent towards a side, lost or not.
-  std::vector<Bytes> sent_to(Side side) const { return sent_to_[index(side)]; }
+  const std::vector<Bytes>& sent_to(Side side) const { return sent_to_[index(side)]; }
   std::size_t sent_count(Side from, wire::PacketType type) const;
   // Events of a side since the last call.
   std::vector<wire::PeerEvent> take_events(Side side);
-  // Refusals a side has met, in order.
-  std::vector<wire::Refusal>& refusals(Side side) { return refusals_[index(side)]; }
 
  private:
   struct InFlight {
@@ -57,7 +62,6 @@ class SessionPair {
     Bytes payload;
   };
   static std::size_t index(Side side) { return static_cast<std::size_t>(side); }
-  void send(Side from, wire::PacketType type, const Bytes& body);
   void deliver_at(Side to, Bytes payload, Nanoseconds at);
   void step(bool data);
 
@@ -69,7 +73,6 @@ class SessionPair {
   std::vector<InFlight> in_flight_;
   std::array<std::vector<Bytes>, 2> sent_to_;
   std::array<std::vector<wire::PeerEvent>, 2> events_;
-  std::array<std::vector<wire::Refusal>, 2> refusals_;
 };
 
 }  // namespace weft::test
