@@ -8,6 +8,7 @@
 #include "agent/base/exit_code.h"
 #include "agent/base/version.h"
 #include "agent/ctl/decode.h"
+#include "agent/ctl/genkey.h"
 
 int main(int argc, char** argv) try {
   CLI::App app("Inspect and control the Weft agent", "weftctl");
@@ -15,6 +16,7 @@ int main(int argc, char** argv) try {
   app.require_subcommand(1);
   weft::ctl::Action chosen;
   weft::ctl::add_decode(app, chosen);
+  weft::ctl::add_genkey(app, chosen);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
