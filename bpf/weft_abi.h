@@ -71,10 +71,11 @@ enum weft_role {
 };
 
 struct weft_config {
-  __u32 mode;      // enum weft_mode
-  __u32 role;      // enum weft_role
-  __u16 udp_port;  // of Weft packets
-  __u16 pad[3];
+  __u32 mode;             // enum weft_mode
+  __u32 role;             // enum weft_role
+  __u32 max_frame_bytes;  // longer frames cannot reach a socket whole
+  __u16 udp_port;         // of Weft packets
+  __u16 pad;
   struct weft_tag ack_tag;    // of acknowledgements, whatever made them ours
   struct weft_tag exact_tag;  // of READ data that nothing tags
 };
@@ -107,6 +108,7 @@ enum weft_cause {
   WEFT_PASS_IP_OPTIONS,        // IPv4 with options
   WEFT_PASS_MALFORMED,         // truncated, or lengths that contradict each other
   WEFT_PASS_UNKNOWN_OPCODE,    // reserved or vendor opcode
+  WEFT_PASS_TOO_LARGE,         // longer than max_frame_bytes
   WEFT_PASS_UNSUPPORTED,       // UD and CNP: nothing to repair
   WEFT_PASS_NOT_WEFT,          // the Weft port without the magic, or on the lan side
   WEFT_PASS_NOT_PEER,          // no peer prefix on the far side
@@ -132,8 +134,9 @@ struct weft_count {
 };
 
 // Index into the counters array. Causes without a class are counted under class 0.
-#define WEFT_COUNTER_INDEX(port, cause, class_id) \
-  (((port)*WEFT_CAUSE_COUNT + (cause)) * WEFT_MAX_CLASSES + (class_id))
+static inline __u32 weft_counter_index(__u32 port, __u32 cause, __u32 class_id) {
+  return (port * WEFT_CAUSE_COUNT + cause) * WEFT_MAX_CLASSES + class_id;
+}
 #define WEFT_COUNTER_ENTRIES (WEFT_PORT_COUNT * WEFT_CAUSE_COUNT * WEFT_MAX_CLASSES)
 
 // In front of every frame handed to a socket.

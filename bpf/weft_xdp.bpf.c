@@ -7,7 +7,7 @@
 #include "bpf/weft_abi.h"
 
 static __always_inline void count(__u32 port, __u32 cause, __u32 class_id, __u32 frame_bytes) {
-  __u32 index = WEFT_COUNTER_INDEX(port, cause, class_id & (WEFT_MAX_CLASSES - 1));
+  __u32 index = weft_counter_index(port, cause, class_id & (WEFT_MAX_CLASSES - 1));
   struct weft_count* counter = bpf_map_lookup_elem(&counters, &index);
   if (!counter) return;
   counter->packets += 1;
@@ -71,6 +71,7 @@ static __always_inline int handle(struct xdp_md* ctx, __u32 port, void* xsks) {
   int from_agent = p.udp_dst == conf->udp_port;
   if (from_agent && (port != WEFT_PORT_WAN || !p.weft_magic))
     return pass(port, WEFT_PASS_NOT_WEFT, p.frame_bytes);
+  if (p.frame_bytes > conf->max_frame_bytes) return pass(port, WEFT_PASS_TOO_LARGE, p.frame_bytes);
   __u32* peer = find_peer(port, &p);
   if (!peer) return pass(port, WEFT_PASS_NOT_PEER, p.frame_bytes);
   if (conf->role == WEFT_ROLE_HOST && !is_local(port, &p))

@@ -143,6 +143,7 @@ Status Classifier::apply(const ClassifierTables& tables, const recovery::PolicyT
   }
   config_.mode = static_cast<__u32>(tables.mode);
   config_.role = tables.local_addresses ? WEFT_ROLE_HOST : WEFT_ROLE_GATEWAY;
+  config_.max_frame_bytes = max_frame_bytes_;
   config_.udp_port = tables.udp_port;
   config_.exact_tag = abi_tag({.class_id = recovery::kClassExact});
   config_.ack_tag = abi_tag({.class_id = policy_.find("ack").value_or(recovery::kClassExact)});
@@ -280,7 +281,7 @@ Result<std::vector<CounterValue>> Classifier::counters() {
   for (__u32 port = 0; port < WEFT_PORT_COUNT; ++port) {
     for (__u32 cause = 0; cause < WEFT_CAUSE_COUNT; ++cause) {
       for (__u32 class_id = 0; class_id < WEFT_MAX_CLASSES; ++class_id) {
-        const __u32 index = WEFT_COUNTER_INDEX(port, cause, class_id);
+        const __u32 index = weft_counter_index(port, cause, class_id);
         auto per_cpu = store_.lookup(MapName::kCounters, as_bytes(index));
         if (!per_cpu) return fail(per_cpu.error());
         CounterValue sum{static_cast<recovery::Port>(port), static_cast<weft_cause>(cause),
@@ -299,11 +300,32 @@ Result<std::vector<CounterValue>> Classifier::counters() {
 
 std::string_view cause_name(weft_cause cause) {
   static constexpr std::array<std::string_view, WEFT_CAUSE_COUNT> kNames = {
-      "taken_message",    "taken_qp",      "taken_dscp",      "taken_learned",        "taken_response",
-      "taken_weft",       "observed",      "pass_bypass",     "pass_not_ip",          "pass_not_udp",
-      "pass_not_roce",    "pass_fragment", "pass_ip_options", "pass_malformed",       "pass_unknown_opcode",
-      "pass_unsupported", "pass_not_weft", "pass_not_peer",   "pass_not_local",       "pass_no_tag",
-      "pass_shed",        "pass_stale",    "pass_no_socket",  "pass_flow_table_full", "pass_metadata_refused",
+      "taken_message",
+      "taken_qp",
+      "taken_dscp",
+      "taken_learned",
+      "taken_response",
+      "taken_weft",
+      "observed",
+      "pass_bypass",
+      "pass_not_ip",
+      "pass_not_udp",
+      "pass_not_roce",
+      "pass_fragment",
+      "pass_ip_options",
+      "pass_malformed",
+      "pass_unknown_opcode",
+      "pass_too_large",
+      "pass_unsupported",
+      "pass_not_weft",
+      "pass_not_peer",
+      "pass_not_local",
+      "pass_no_tag",
+      "pass_shed",
+      "pass_stale",
+      "pass_no_socket",
+      "pass_flow_table_full",
+      "pass_metadata_refused",
   };
   return kNames[cause];
 }

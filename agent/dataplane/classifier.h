@@ -59,8 +59,9 @@ struct CounterValue {
 
 class Classifier {
  public:
-  // `store` outlives the classifier.
-  explicit Classifier(MapStore& store) : store_(store) {}
+  // `store` outlives the classifier. Frames longer than `max_frame_bytes` are left to the bridge.
+  Classifier(MapStore& store, std::uint32_t max_frame_bytes)
+      : store_(store), max_frame_bytes_(max_frame_bytes) {}
 
   // `policy` gives the classes' order of strictness and the class of acknowledgements.
   Status apply(const ClassifierTables& tables, const recovery::PolicyTable& policy);
@@ -92,6 +93,7 @@ class Classifier {
   Status sync_local_addresses(const ClassifierTables& tables);
 
   MapStore& store_;
+  std::uint32_t max_frame_bytes_;
   recovery::PolicyTable policy_ = recovery::PolicyTable::defaults();
   weft_config config_{};
   std::set<Bytes> prefix_keys_;  // what apply() last wrote

@@ -113,6 +113,11 @@ TEST_F(FailOpenTest, WhatIsNotPlainRocePasses) {
   }
 }
 
+TEST_F(FailOpenTest, FramesTooLongForASocketPass) {
+  EXPECT_EQ(run(Port::kLan, make_frame({.dscp = 10, .payload_bytes = kMaxFrameBytes})).counted,
+            one(WEFT_PASS_TOO_LARGE));
+}
+
 TEST_F(FailOpenTest, ThreeVlanTagsPass) {
   Bytes frame = make_frame({.dscp = 10, .vlans = 2});
   const Bytes tag = {0x81, 0x00, 0x00, 0x01};

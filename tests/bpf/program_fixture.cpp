@@ -50,7 +50,7 @@ void ProgramFixture::SetUp() {
   }
   ASSERT_TRUE(loaded) << loaded.error().to_string();
   programs_ = std::move(*loaded);
-  classifier_.emplace(*programs_);
+  classifier_.emplace(*programs_, kMaxFrameBytes);
 
   tables_.udp_port = kWeftPort;
   tables_.peers = {{*roce::IpPrefix::parse("10.2.0.0/16"), kPeerIndex},

@@ -45,6 +45,7 @@ class ProgramFixture : public testing::Test {
   UniqueFd sockets_[2];
 };
 
+inline constexpr std::uint32_t kMaxFrameBytes = 6000;
 inline constexpr std::uint16_t kWeftPort = 4793;
 inline constexpr std::uint16_t kPeerIndex = 7;
 inline constexpr recovery::ClassId kDpHigh = 1;

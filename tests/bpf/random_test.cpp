@@ -13,7 +13,7 @@ namespace {
 
 using recovery::Port;
 
-constexpr int kRounds = 3000;
+constexpr int kRounds = 1000;
 constexpr std::size_t kLargestPayload = 2048;
 constexpr std::size_t kSmallestTestRun = 14;  // the kernel refuses less than an Ethernet header
 

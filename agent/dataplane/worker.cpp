@@ -1,0 +1,156 @@
+#include "agent/dataplane/worker.h"
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+
+#include <poll.h>
+#include <sched.h>
+#include <sys/prctl.h>
+
+namespace weft::dataplane {
+namespace {
+
+using recovery::Port;
+using recovery::Time;
+
+constexpr Time kHeartbeatLimit{WEFT_HEARTBEAT_LIMIT_NS};
+// The beat is a store to memory the programs on other CPUs read; a thousand a second keep it off their path.
+constexpr Time kBeatInterval = std::chrono::milliseconds(1);
+// A sleeping worker still beats several times within the limit, whatever the scheduler adds.
+constexpr Time kLongestSleep = std::chrono::milliseconds(10);
+// With frames the kernel has not sent yet, look again soon.
+constexpr Time kTransmitRetry = std::chrono::milliseconds(1);
+// What stop() waits for frames to leave.
+constexpr Time kDrainPatience = std::chrono::milliseconds(10);
+
+Time monotonic_now() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::chrono::seconds(now.tv_sec) + Time(now.tv_nsec);
+}
+
+ChunkIndex chunk_of(recovery::FrameId frame) { return static_cast<ChunkIndex>(frame.value); }
+
+}  // namespace
+
+Worker::Worker(WorkerOptions options, FramePool pool, XskSocket lan, XskSocket wan,
+               volatile std::uint64_t& heartbeat, const ProcessorFactory& make_processor)
+    : options_(options),
+      pool_(std::move(pool)),
+      ports_{PortQueue(std::move(lan), pool_), PortQueue(std::move(wan), pool_)},
+      heartbeat_(heartbeat),
+      processor_(make_processor(*this)) {
+  for (PortQueue& port : ports_) {
+    port.refill();
+  }
+}
+
+void Worker::run() {
+  // Sleeps end when they should, not 50 microseconds later.
+  prctl(PR_SET_TIMERSLACK, 1UL);
+  if (options_.cpu) {
+    cpu_set_t cpus;
+    CPU_ZERO(&cpus);
+    CPU_SET(*options_.cpu, &cpus);
+    sched_setaffinity(0, sizeof(cpus), &cpus);
+  }
+  beaten_at_ = monotonic_now();
+  heartbeat_ = static_cast<std::uint64_t>(beaten_at_.count());
+  while (!stopping_.load(std::memory_order_relaxed)) {
+    const Time now = monotonic_now();
+    if (round(now)) {
+      busy_until_ = now + options_.busy_poll;
+    } else if (now >= busy_until_) {
+      rest(now);
+    }
+  }
+  // The programs are detached by now: what is in the rings is the last.
+  const Time give_up = monotonic_now() + kDrainPatience;
+  bool moving = true;
+  while (moving && monotonic_now() < give_up) {
+    const bool received = round(monotonic_now());
+    moving = received || ports_[0].transmitting() || ports_[1].transmitting();
+  }
+}
+
+bool Worker::round(Time now) {
+  beat(now);
+  bool received = false;
+  for (const Port port : {Port::kLan, Port::kWan}) {
+    received |= take_batch(port, now);
+  }
+  if (const auto due = processor_->next_deadline(); due && *due <= now) processor_->tick(now);
+  bool transmitting = false;
+  for (PortQueue& port : ports_) {
+    port.flush();
+    port.reclaim();
+    port.refill();
+    transmitting |= port.transmitting();
+  }
+  if (!received && !transmitting) {
+    idle_rounds_.store(idle_rounds_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  }
+  return received;
+}
+
+bool Worker::take_batch(Port port, Time now) {
+  std::array<Received, kBatchFrames> batch;
+  const auto received = ports_[static_cast<std::size_t>(port)].receive(batch);
+  for (const Received& item : received) {
+    const weft_meta& meta = item.meta;
+    processor_->receive({.port = port,
+                         .frame = {item.frame},
+                         .tag = {.class_id = meta.class_id, .level = meta.level, .layer = meta.layer},
+                         .reason = meta.magic == WEFT_META_MAGIC ? static_cast<weft_reason>(meta.reason)
+                                                                 : WEFT_REASON_LEARNED,
+                         .peer = meta.peer},
+                        now);
+  }
+  return !received.empty();
+}
+
+void Worker::beat(Time now) {
+  if (now - beaten_at_ > kHeartbeatLimit) {
+    // The programs have been passing packets by us. Everything received is older than those.
+    for (PortQueue& port : ports_) {
+      port.discard_received();
+      port.refill();
+    }
+    processor_->reset(now);
+    stalls_.add();
+  }
+  if (now - beaten_at_ < kBeatInterval) return;
+  beaten_at_ = now;
+  heartbeat_ = static_cast<std::uint64_t>(now.count());
+}
+
+void Worker::rest(Time now) {
+  Time sleep = kLongestSleep;
+  if (const auto due = processor_->next_deadline()) sleep = std::min(sleep, std::max(*due - now, Time(0)));
+  if (ports_[0].transmitting() || ports_[1].transmitting()) sleep = std::min(sleep, kTransmitRetry);
+  pollfd fds[] = {{ports_[0].fd(), POLLIN, 0}, {ports_[1].fd(), POLLIN, 0}};
+  const timespec timeout{0, static_cast<long>(sleep.count())};
+  ppoll(fds, std::size(fds), &timeout, nullptr);
+}
+
+std::optional<recovery::FrameId> Worker::allocate(std::size_t frame_bytes) {
+  if (scarce() || frame_bytes > kMaxFrameBytes) return std::nullopt;
+  const auto chunk = pool_.allocate(frame_bytes);
+  if (!chunk) return std::nullopt;
+  return recovery::FrameId{*chunk};
+}
+
+ByteView Worker::bytes(recovery::FrameId frame) { return pool_.bytes(chunk_of(frame)); }
+
+MutableByteView Worker::writable_bytes(recovery::FrameId frame) { return pool_.bytes(chunk_of(frame)); }
+
+void Worker::retain(recovery::FrameId frame) { pool_.retain(chunk_of(frame)); }
+
+void Worker::release(recovery::FrameId frame) { pool_.release(chunk_of(frame)); }
+
+void Worker::send(Port port, recovery::FrameId frame) {
+  ports_[static_cast<std::size_t>(port)].send(chunk_of(frame));
+}
+
+}  // namespace weft::dataplane
