@@ -183,7 +183,7 @@ Result<QueueSize> QueueSize::parse(std::string_view text) {
   constexpr std::string_view kSuffix = "bdp";
   if (!text.ends_with(kSuffix)) {
     return parse_bytes(text).map(
-        [](std::uint64_t bytes) { return QueueSize{.bdp_multiple = 0, .bytes = bytes}; });
+        [](std::uint64_t count) { return QueueSize{.bdp_multiple = 0, .bytes = count}; });
   }
   const std::string number(text.substr(0, text.size() - kSuffix.size()));
   char* end = nullptr;
