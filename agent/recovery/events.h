@@ -47,6 +47,8 @@ namespace weft::recovery {
   X(kSourceRetransmission, "source_retransmission")         \
   X(kSourceEpochChange, "source_epoch_change")              \
   X(kSourceUntracked, "source_untracked")                   \
+  X(kFlowRefused, "flow_refused")                           \
+  X(kDuplicateDropped, "duplicate_dropped")                 \
   X(kHeld, "held")                                          \
   X(kHeldClosedByArrival, "held_closed_by_arrival")         \
   X(kHeldClosedByFec, "held_closed_by_fec")                 \
@@ -54,8 +56,11 @@ namespace weft::recovery {
   X(kReleasedTimeout, "released_timeout")                   \
   X(kReleasedNotListed, "released_not_listed")              \
   X(kReleasedUndecodable, "released_undecodable")           \
+  X(kReleasedUncoded, "released_uncoded")                   \
+  X(kReleasedCap, "released_cap")                           \
   X(kReleasedScarce, "released_scarce")                     \
   X(kReleasedPeerLost, "released_peer_lost")                \
+  X(kStaleDropped, "stale_dropped")                         \
   X(kLostPackets, "lost_packets")                           \
   X(kRecovered, "recovered")                                \
   X(kRecoveredBytes, "recovered_bytes")                     \
@@ -67,9 +72,13 @@ namespace weft::recovery {
   X(kRepairUnused, "repair_unused")                         \
   X(kRepairUnknownFlow, "repair_unknown_flow")              \
   X(kRepairMalformed, "repair_malformed")                   \
+  X(kManifestReceived, "manifest_received")                 \
+  X(kManifestUnknownFlow, "manifest_unknown_flow")          \
+  X(kManifestMalformed, "manifest_malformed")               \
   X(kBlockUndecodable, "block_undecodable")                 \
   X(kBlockEvicted, "block_evicted")                         \
   X(kKeptEvicted, "kept_evicted")                           \
+  X(kMissingEvicted, "missing_evicted")                     \
   X(kFlowEvicted, "flow_evicted")                           \
   X(kFilled, "filled")                                      \
   X(kFilledBytes, "filled_bytes")                           \

@@ -1,0 +1,141 @@
+#include "agent/recovery/flow_order.h"
+
+#include <array>
+
+namespace weft::recovery {
+namespace {
+
+using roce::Operation;
+using roce::Position;
+using roce::Psn;
+using roce::psn_distance;
+
+// A requester answers a NAK after a round trip, an RNR NAK after at most 655 ms more (IBTA table 45). Later than that,
+// an old PSN has another reason.
+constexpr Time kRewindExpiry = std::chrono::seconds(1);
+
+// After going back, a gap as long as this right up to where the sender had been is no loss.
+constexpr std::int32_t kResumeGapPackets = 64;
+
+bool continues_read_response(const roce::OpcodeInfo& op) {
+  return op.operation == Operation::kReadResponse && !op.starts_message();
+}
+
+}  // namespace
+
+std::uint32_t FlowOrder::psn_span(const OrderFacts& facts) const {
+  if (facts.op->operation != Operation::kReadRequest) return 1;
+  return pmtu_bytes_ == 0 ? 1 : roce::packets_for(facts.read_length_bytes, pmtu_bytes_);
+}
+
+// In a response flow only READ data must be without gaps: within a message, everything waits for the rest of it.
+bool FlowOrder::gaps_count_before(const OrderFacts& facts) const {
+  return !facts.op->is_response() || mid_read_response_ || continues_read_response(*facts.op);
+}
+
+// A READ of unknown PMTU took one of five numbers of PSNs; the packet behind it tells which.
+void FlowOrder::accept_read_jump(Psn psn) {
+  constexpr std::array<std::uint16_t, 5> kPmtus{256, 512, 1024, 2048, 4096};
+  for (const std::uint16_t pmtu : kPmtus) {
+    if (psn != read_psn_ + roce::packets_for(read_length_bytes_, pmtu)) continue;
+    pmtu_bytes_ = pmtu;
+    next_ = psn;
+    return;
+  }
+}
+
+bool FlowOrder::is_next(const OrderFacts& facts) const {
+  const std::int32_t ahead = psn_distance(next_, facts.psn);
+  return ahead == 0 || (ahead > 0 && !gaps_count_before(facts));
+}
+
+void FlowOrder::advance(const OrderFacts& facts) {
+  next_ = behind(facts);
+  note_forwarded(next_);
+  const bool unknown_span = facts.op->operation == Operation::kReadRequest && pmtu_bytes_ == 0;
+  read_length_bytes_ = unknown_span ? facts.read_length_bytes : 0;
+  read_psn_ = facts.psn;
+  if (facts.op->operation == Operation::kReadResponse) mid_read_response_ = !facts.op->ends_message();
+}
+
+void FlowOrder::go_back_with_sender(const OrderFacts& facts, Time now) {
+  if (facts.op->is_response() || facts.op->transport != roce::Transport::kRc) return;
+  if (rewind_ && now - rewind_expected_since_ > kRewindExpiry) rewind_.reset();
+  if (psn_distance(facts.psn, next_) <= 0) return;
+  if (rewind_ && psn_distance(*rewind_, facts.psn) >= 0) {
+    next_ = *rewind_;
+  } else if (facts.resent && resent_next_ == facts.psn) {
+    next_ = facts.psn;
+  } else {
+    if (facts.resent) resent_next_ = behind(facts);
+    return;
+  }
+  passing_ = false;
+  rewind_.reset();
+  resent_next_.reset();
+}
+
+Verdict FlowOrder::arrive(const OrderFacts& facts, std::optional<Psn> first_held, bool hold_gaps, Time now,
+                          Time passing_limit) {
+  const Psn psn = facts.psn;
+  if (!started_) {
+    started_ = true;
+    next_ = forwarded_until_ = psn;
+    advance(facts);
+    return Verdict::kInOrder;
+  }
+  if (read_length_bytes_ != 0 && psn_distance(next_, psn) > 0) accept_read_jump(psn);
+  go_back_with_sender(facts, now);
+  const std::int32_t ahead = psn_distance(next_, psn);
+  if (ahead < -kMaxAgePackets || ahead > static_cast<std::int32_t>(kMaxGapPackets)) {
+    restart();
+    started_ = true;
+    next_ = forwarded_until_ = psn;
+    advance(facts);
+    return Verdict::kNewEpoch;
+  }
+  if (ahead < 0) return Verdict::kOld;
+  const bool behind_held = first_held && psn_distance(*first_held, psn) > 0;
+  // A receiver of another kind asked for a few packets only, and the sender goes on where it was.
+  const bool resumed = !passing_ && psn == forwarded_until_ && ahead > kResumeGapPackets;
+  if (ahead > 0 && hold_gaps && !resumed && (behind_held || gaps_count_before(facts))) {
+    if (!passing_) return Verdict::kAhead;
+    // An unbroken stream long after the gap was given up: the sender has not gone back, and will not.
+    const bool evident = psn == passing_next_ && now - passing_since_ > passing_limit;
+    passing_next_ = behind(facts);
+    if (!evident) {
+      note_forwarded(passing_next_);
+      return Verdict::kPassing;
+    }
+  }
+  passing_ = false;
+  advance(facts);
+  return Verdict::kInOrder;
+}
+
+void FlowOrder::give_up(Time now, bool unreliable, Psn behind_held) {
+  note_forwarded(behind_held);
+  if (unreliable) {
+    if (psn_distance(next_, behind_held) > 0) next_ = behind_held;
+    return;
+  }
+  passing_ = true;
+  passing_since_ = now;
+  passing_next_ = behind_held;
+  mid_read_response_ = false;
+}
+
+void FlowOrder::expect_rewind(Psn psn, Time now) {
+  // The receiver waits for next_ itself: that is where the order stands already.
+  if (!started_ || psn_distance(psn, next_) <= 0) return;
+  rewind_ = psn;
+  rewind_expected_since_ = now;
+}
+
+void FlowOrder::restart() {
+  const std::uint16_t pmtu_bytes = pmtu_bytes_;
+  *this = FlowOrder();
+  pmtu_bytes_ = pmtu_bytes;
+}
+
+}  // namespace weft::recovery

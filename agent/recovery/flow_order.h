@@ -1,0 +1,125 @@
+// The order of one flow as its receiver will see it: which PSN comes next, and what to do with one that is not it.
+//
+//            next                 arrived
+//   ──delivered──┤  gap (missing)  ├────▶ PSN
+//
+// RC receivers are go-back-N: behind a gap they throw everything away, so the packets behind one are held until it is
+// closed or given up. Given up ("passing"): packets go by unheld, since the endpoint's own recovery will bring the
+// missing PSN again; its arrival ends that. Old PSNs are retransmissions and always pass; two of them in sequence, or one
+// where a NAK asked for it, show that the sender has gone back, and the order goes back with it, so that losses among
+// retransmissions are repaired like any other.
+//
+// Responses echo the requester's PSNs. Acknowledgements coalesce, so a jump of theirs is no gap; READ responses of one
+// message follow each other without gaps. UC has no retransmission: what was given up is not coming, order goes on
+// behind it. UD and CNP have no order.
+//
+// A value type without frames or clocks: the caller holds, sends and keeps time.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "agent/recovery/engine_io.h"
+#include "agent/roce/headers.h"
+#include "agent/roce/opcode.h"
+#include "agent/roce/psn.h"
+#include "agent/roce/view.h"
+
+namespace weft::recovery {
+
+// A longer gap cannot be closed by anything: the PSNs belong to a queue pair that was made anew.
+inline constexpr std::uint32_t kMaxGapPackets = 8192;
+// Older than any packet that may still be unacknowledged, at 400 Gbit/s and 60 ms.
+inline constexpr std::int32_t kMaxAgePackets = 1 << 21;
+
+enum class Verdict : std::uint8_t {
+  kInOrder,   // forward; the order has moved behind it, look at what is held
+  kOld,       // forward: a retransmission of what the receiver has, or threw away
+  kAhead,     // hold: there is a gap before it
+  kPassing,   // forward: the gap before it was given up
+  kNewEpoch,  // forward what is held, then this; the order starts anew behind it
+};
+
+// What order depends on in a packet.
+struct OrderFacts {
+  roce::Psn psn;
+  const roce::OpcodeInfo* op = nullptr;
+  std::uint32_t read_length_bytes = 0;  // of a READ request
+  bool resent = false;                  // an old PSN that is evidently not the packet that came before
+
+  static OrderFacts of(const roce::PacketView& view) {
+    OrderFacts facts{.psn = view.psn(), .op = &view.op(), .read_length_bytes = 0, .resent = false};
+    if (view.op().operation == roce::Operation::kReadRequest)
+      facts.read_length_bytes = view.reth()->length_bytes;
+    return facts;
+  }
+};
+
+class FlowOrder {
+ public:
+  // `first_held`: the oldest packet that waits behind a gap. `hold_gaps`: false while the flow is not known to be protected: then nothing is ever ahead.
+  // `passing_limit`: after so long without the missing PSN the sender is evidently not going to send it.
+  Verdict arrive(const OrderFacts& facts, std::optional<roce::Psn> first_held, bool hold_gaps, Time now,
+                 Time passing_limit);
+
+  // A packet taken out of the hold queue, or made to close the gap, whose turn it is: moves behind it.
+  void advance(const OrderFacts& facts);
+  // True when this held packet is next, given what was delivered.
+  bool is_next(const OrderFacts& facts) const;
+
+  // The gap before `next()` is given up.
+  void give_up(Time now, bool unreliable, roce::Psn behind_held);
+  // A NAK or RNR NAK for this PSN was sent to the requester: expect it again. The rewind takes place when the
+  // retransmission begins; until then the packets in flight pass as they would.
+  void expect_rewind(roce::Psn psn, Time now);
+  bool rewind_expected() const { return rewind_.has_value(); }
+  // Whether a packet of this PSN is of use to the receiver: not if it has it, nor if it was told to do without.
+  bool wants(roce::Psn psn) const {
+    if (!started_ || passing_) return false;
+    return roce::psn_at_or_before(rewind_.value_or(next_), psn);
+  }
+  // Forgets the order; the next packet starts it.
+  void restart();
+
+  bool started() const { return started_; }
+  roce::Psn next() const { return next_; }
+  // One past the newest PSN forwarded in this epoch: the receiver can have acknowledged nothing at or after it.
+  roce::Psn forwarded_until() const { return forwarded_until_; }
+  bool passing() const { return passing_; }
+  // A READ request was delivered whose PSN count is unknown: what seems missing may never have been a packet.
+  bool after_read() const { return read_length_bytes_ != 0; }
+  bool mid_read_response() const { return mid_read_response_; }
+  // PMTU, 0 while unknown.
+  std::uint16_t pmtu_bytes() const { return pmtu_bytes_; }
+  void learn_pmtu(std::uint32_t payload_bytes) {
+    if (roce::is_pmtu(payload_bytes)) pmtu_bytes_ = static_cast<std::uint16_t>(payload_bytes);
+  }
+  // The PSN that follows this packet.
+  roce::Psn behind(const OrderFacts& facts) const { return facts.psn + psn_span(facts); }
+
+ private:
+  std::uint32_t psn_span(const OrderFacts& facts) const;
+  void go_back_with_sender(const OrderFacts& facts, Time now);
+  bool gaps_count_before(const OrderFacts& facts) const;
+  void note_forwarded(roce::Psn until) {
+    if (roce::psn_before(forwarded_until_, until)) forwarded_until_ = until;
+  }
+  void accept_read_jump(roce::Psn psn);
+
+  bool started_ = false;
+  bool passing_ = false;
+  bool mid_read_response_ = false;
+  std::uint16_t pmtu_bytes_ = 0;
+  roce::Psn next_;
+  roce::Psn forwarded_until_;
+  Time passing_since_{};
+  roce::Psn passing_next_;  // where an unbroken run of passing packets continues
+  std::optional<roce::Psn> rewind_;
+  Time rewind_expected_since_{};
+  std::optional<roce::Psn> resent_next_;  // behind the last old PSN that was sent anew
+  // The READ request before next_, while its PSN count is unknown.
+  std::uint32_t read_length_bytes_ = 0;
+  roce::Psn read_psn_;
+};
+
+}  // namespace weft::recovery

@@ -1,0 +1,52 @@
+// The packets of one flow that wait behind a gap, in PSN order. Allocates only when something is held. The frames'
+// references belong to the queue's owner (the restorer), which sends or releases what it takes out.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+
+#include "agent/recovery/engine_io.h"
+#include "agent/recovery/flow_order.h"
+#include "agent/roce/psn.h"
+
+namespace weft::recovery {
+
+struct HeldPacket {
+  OrderFacts facts;
+  std::uint32_t payload_bytes = 0;
+  FrameId frame;
+  Time at{};
+};
+
+class HoldQueue {
+ public:
+  bool empty() const { return packets_.empty(); }
+  std::size_t size() const { return packets_.size(); }
+  const HeldPacket& front() const { return packets_.front(); }
+  const HeldPacket& back() const { return packets_.back(); }
+
+  // False, and nothing is taken, when the PSN is held already.
+  [[nodiscard]] bool insert(const HeldPacket& packet) {
+    auto position = packets_.end();  // nearly always the newest
+    while (position != packets_.begin() && roce::psn_before(packet.facts.psn, std::prev(position)->facts.psn))
+      --position;
+    if (position != packets_.begin() && std::prev(position)->facts.psn == packet.facts.psn) return false;
+    packets_.insert(position, packet);
+    return true;
+  }
+
+  HeldPacket take_front() {
+    const HeldPacket packet = packets_.front();
+    packets_.pop_front();
+    return packet;
+  }
+
+  // When the packet that has waited longest came: not always the front one.
+  Time oldest() const { return std::ranges::min_element(packets_, {}, &HeldPacket::at)->at; }
+
+ private:
+  std::deque<HeldPacket> packets_;
+};
+
+}  // namespace weft::recovery

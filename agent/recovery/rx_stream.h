@@ -1,0 +1,51 @@
+// One stream from the peer as the restorer knows it: its losses, and how long its repairs take to come.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "agent/recovery/loss_judge.h"
+#include "agent/recovery/policy.h"
+#include "agent/recovery/wait_bound.h"
+#include "agent/wire/messages.h"
+
+namespace weft::recovery {
+
+struct RxStream {
+  LossJudge judge;
+  BlockSpan span;
+  bool group_seen = false;
+  std::uint32_t newest_group = 0;  // first ordinal, while group_seen
+  std::optional<Time> last_repair_at;
+};
+
+// The streams of a peer; one is made when it is first spoken of.
+class RxStreams {
+ public:
+  RxStream& operator[](wire::StreamId id) {
+    auto& stream = streams_[id.class_id * kLevels + id.level];
+    if (stream == nullptr) stream = std::make_unique<RxStream>();
+    return *stream;
+  }
+
+  template <class Visit>
+  void for_each(Visit&& visit) {
+    for (std::size_t i = 0; i < streams_.size(); ++i) {
+      if (streams_[i] == nullptr) continue;
+      visit(wire::StreamId{static_cast<std::uint8_t>(i / kLevels), static_cast<std::uint8_t>(i % kLevels)},
+            *streams_[i]);
+    }
+  }
+
+  void clear() {
+    for (auto& stream : streams_)
+      stream.reset();
+  }
+
+ private:
+  std::array<std::unique_ptr<RxStream>, kMaxClasses * kLevels> streams_;
+};
+
+}  // namespace weft::recovery

@@ -1,0 +1,170 @@
+#include "agent/recovery/flow_order.h"
+
+#include <gtest/gtest.h>
+
+namespace weft::recovery {
+namespace {
+
+using namespace std::chrono_literals;
+using roce::Opcode;
+using roce::Psn;
+
+constexpr Time kLimit = 100ms;
+
+OrderFacts packet(std::uint32_t psn, Opcode opcode = Opcode::kRcRdmaWriteMiddle) {
+  return {.psn = Psn(psn), .op = &roce::opcode_info(opcode), .read_length_bytes = 0, .resent = false};
+}
+
+OrderFacts read_request(std::uint32_t psn, std::uint32_t length_bytes) {
+  OrderFacts facts = packet(psn, Opcode::kRcRdmaReadRequest);
+  facts.read_length_bytes = length_bytes;
+  return facts;
+}
+
+OrderFacts resent(std::uint32_t psn) {
+  OrderFacts facts = packet(psn);
+  facts.resent = true;
+  return facts;
+}
+
+class FlowOrderTest : public testing::Test {
+ protected:
+  Verdict arrive(const OrderFacts& facts, std::optional<std::uint32_t> first_held = std::nullopt) {
+    return order_.arrive(facts, first_held ? std::optional(Psn(*first_held)) : std::nullopt, hold_, now_,
+                         kLimit);
+  }
+  FlowOrder order_;
+  Time now_{};
+  bool hold_ = true;
+};
+
+TEST_F(FlowOrderTest, FollowsThePsnAcrossItsWrap) {
+  EXPECT_EQ(arrive(packet(0xfffffe)), Verdict::kInOrder);
+  EXPECT_EQ(arrive(packet(0xffffff)), Verdict::kInOrder);
+  EXPECT_EQ(arrive(packet(0)), Verdict::kInOrder);
+  EXPECT_EQ(arrive(packet(2)), Verdict::kAhead);
+  EXPECT_EQ(arrive(packet(0xffffff)), Verdict::kOld);
+  EXPECT_EQ(order_.next(), Psn(1));
+}
+
+TEST_F(FlowOrderTest, WithoutProtectionNothingIsAhead) {
+  hold_ = false;
+  arrive(packet(10));
+  EXPECT_EQ(arrive(packet(15)), Verdict::kInOrder);
+  EXPECT_EQ(order_.next(), Psn(16));
+}
+
+TEST_F(FlowOrderTest, AGapGivenUpLetsPassUntilItsPsnComesAgain) {
+  arrive(packet(10));
+  EXPECT_EQ(arrive(packet(12)), Verdict::kAhead);
+  order_.give_up(now_, false, Psn(13));
+  EXPECT_EQ(arrive(packet(13)), Verdict::kPassing);
+  EXPECT_FALSE(order_.wants(Psn(11))) << "recovered now, it would make the receiver ask for what follows";
+  EXPECT_EQ(arrive(packet(11)), Verdict::kInOrder);
+  EXPECT_EQ(arrive(packet(13)), Verdict::kAhead) << "protected again";
+}
+
+TEST_F(FlowOrderTest, ASenderThatDoesNotGoBackEndsThePassing) {
+  arrive(packet(10));
+  arrive(packet(12));
+  order_.give_up(now_, false, Psn(13));
+  EXPECT_EQ(arrive(packet(13)), Verdict::kPassing);
+  now_ += kLimit + 1ns;
+  EXPECT_EQ(arrive(packet(14)), Verdict::kInOrder);
+}
+
+TEST_F(FlowOrderTest, UnreliableOrderGoesOnBehindTheGap) {
+  arrive(packet(10, Opcode::kUcRdmaWriteMiddle));
+  arrive(packet(12, Opcode::kUcRdmaWriteMiddle));
+  order_.give_up(now_, true, Psn(13));
+  EXPECT_EQ(arrive(packet(13, Opcode::kUcRdmaWriteMiddle)), Verdict::kInOrder);
+}
+
+TEST_F(FlowOrderTest, AJumpOutsideTheWindowIsANewEpoch) {
+  arrive(packet(100));
+  EXPECT_EQ(arrive(packet(100 + kMaxGapPackets + 2)), Verdict::kNewEpoch);
+  EXPECT_EQ(order_.next(), Psn(100 + kMaxGapPackets + 3));
+  EXPECT_EQ(arrive(packet(0x600000)), Verdict::kNewEpoch);
+}
+
+TEST_F(FlowOrderTest, AReadRequestConsumesThePsnsOfItsResponse) {
+  order_.learn_pmtu(1024);
+  arrive(packet(10));
+  EXPECT_EQ(arrive(read_request(11, 5000)), Verdict::kInOrder);
+  EXPECT_EQ(order_.next(), Psn(16));
+  EXPECT_EQ(arrive(packet(16)), Verdict::kInOrder);
+}
+
+TEST_F(FlowOrderTest, AReadRequestOfUnknownPmtuIsMeasuredByWhatFollows) {
+  arrive(packet(10));
+  arrive(read_request(11, 5000));
+  EXPECT_EQ(arrive(packet(21)), Verdict::kInOrder);  // 10 packets of 512
+  EXPECT_EQ(order_.pmtu_bytes(), 512);
+  EXPECT_EQ(arrive(packet(23)), Verdict::kAhead);
+}
+
+TEST_F(FlowOrderTest, ANakedSenderTakesTheOrderBack) {
+  for (std::uint32_t psn = 10; psn < 20; ++psn)
+    arrive(packet(psn));
+  order_.expect_rewind(Psn(15), now_);
+  EXPECT_EQ(arrive(packet(20)), Verdict::kInOrder) << "still in flight";
+  EXPECT_EQ(arrive(packet(16)), Verdict::kAhead) << "15 was lost again";
+  EXPECT_EQ(arrive(packet(15), 16), Verdict::kInOrder);
+}
+
+TEST_F(FlowOrderTest, AnExpectedRewindExpires) {
+  for (std::uint32_t psn = 10; psn < 20; ++psn)
+    arrive(packet(psn));
+  order_.expect_rewind(Psn(15), now_);
+  now_ += 2s;
+  EXPECT_EQ(arrive(packet(15)), Verdict::kOld);
+}
+
+TEST_F(FlowOrderTest, TwoResentPacketsInSequenceTakeTheOrderBack) {
+  for (std::uint32_t psn = 10; psn < 20; ++psn)
+    arrive(packet(psn));
+  EXPECT_EQ(arrive(resent(12)), Verdict::kOld);
+  EXPECT_EQ(arrive(resent(13)), Verdict::kInOrder);
+  EXPECT_EQ(arrive(resent(15)), Verdict::kAhead);
+  EXPECT_EQ(order_.next(), Psn(14));
+}
+
+TEST_F(FlowOrderTest, DuplicatesDoNotTakeTheOrderBack) {
+  for (std::uint32_t psn = 10; psn < 20; ++psn)
+    arrive(packet(psn));
+  EXPECT_EQ(arrive(packet(12)), Verdict::kOld);
+  EXPECT_EQ(arrive(packet(13)), Verdict::kOld);
+  EXPECT_EQ(arrive(packet(20)), Verdict::kInOrder);
+}
+
+TEST_F(FlowOrderTest, AfterAFewResentPacketsTheSenderMayGoOnWhereItWas) {
+  for (std::uint32_t psn = 0; psn < 200; ++psn)
+    arrive(packet(psn));
+  arrive(resent(12));
+  arrive(resent(13));
+  EXPECT_EQ(arrive(packet(200)), Verdict::kInOrder);
+}
+
+TEST_F(FlowOrderTest, AcknowledgementsLeaveNoGaps) {
+  arrive(packet(10, Opcode::kRcAcknowledge));
+  EXPECT_EQ(arrive(packet(40, Opcode::kRcAcknowledge)), Verdict::kInOrder);
+  EXPECT_EQ(arrive(packet(20, Opcode::kRcAcknowledge)), Verdict::kOld);
+}
+
+TEST_F(FlowOrderTest, AnAcknowledgementDoesNotOvertakeReadData) {
+  arrive(packet(10, Opcode::kRcRdmaReadResponseFirst));
+  EXPECT_EQ(arrive(packet(12, Opcode::kRcRdmaReadResponseLast)), Verdict::kAhead);
+  EXPECT_EQ(arrive(packet(13, Opcode::kRcAcknowledge), 12), Verdict::kAhead);
+  EXPECT_EQ(arrive(packet(11, Opcode::kRcRdmaReadResponseMiddle), 12), Verdict::kInOrder);
+  EXPECT_TRUE(order_.is_next(packet(12, Opcode::kRcRdmaReadResponseLast)));
+}
+
+TEST_F(FlowOrderTest, ReadDataWithoutItsBeginningWaitsForIt) {
+  arrive(packet(10, Opcode::kRcAcknowledge));
+  EXPECT_EQ(arrive(packet(15, Opcode::kRcRdmaReadResponseMiddle)), Verdict::kAhead);
+  EXPECT_EQ(arrive(packet(20, Opcode::kRcAcknowledge), 15), Verdict::kAhead);
+  EXPECT_EQ(arrive(packet(14, Opcode::kRcRdmaReadResponseFirst), 15), Verdict::kInOrder);
+}
+
+}  // namespace
+}  // namespace weft::recovery
