@@ -21,6 +21,7 @@ namespace weft::recovery {
   X(kEncodeSkippedTooLarge, "encode_skipped_too_large")     \
   X(kEncodeSkippedFlowCap, "encode_skipped_flow_cap")       \
   X(kEncodeSkippedOverhead, "encode_skipped_overhead")      \
+  X(kEncodeSkippedNoGroup, "encode_skipped_no_group")       \
   X(kGroupClosedFull, "group_closed_full")                  \
   X(kGroupClosedMessageEnd, "group_closed_message_end")     \
   X(kGroupClosedTimer, "group_closed_timer")                \
@@ -38,6 +39,7 @@ namespace weft::recovery {
   X(kHelloSent, "hello_sent")                               \
   X(kControlSentBytes, "control_sent_bytes")                \
   X(kControlDroppedBudget, "control_dropped_budget")        \
+  X(kControlDroppedNoFrame, "control_dropped_no_frame")     \
   X(kAckCopySent, "ack_copy_sent")                          \
   /* restorer side: wan -> lan */                           \
   X(kSourceReceived, "source_received")                     \

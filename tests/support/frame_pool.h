@@ -44,6 +44,8 @@ class FramePool final : public recovery::FrameIo {
 
   // What scarce() answers.
   void set_scarce(bool scarce) { scarce_ = scarce; }
+  // allocate() fails from this many frames in use on.
+  void set_capacity(std::size_t frames) { capacity_ = frames; }
   // While true, sent frames stay in use (a driver whose transmissions take their time) until
   // complete_transmissions().
   void set_slow_transmit(bool slow) { slow_transmit_ = slow; }
