@@ -102,7 +102,12 @@ namespace weft::recovery {
   X(kWeftBadTag, "weft_bad_tag")                            \
   X(kWeftReplayed, "weft_replayed")                         \
   X(kWeftUnknownPeer, "weft_unknown_peer")                  \
+  X(kWeftUnknownSender, "weft_unknown_sender")              \
+  X(kWeftNotReady, "weft_not_ready")                        \
   X(kWeftMalformed, "weft_malformed")                       \
+  /* passed to the opposite port untouched */               \
+  X(kPassedNotOurs, "passed_not_ours")                      \
+  X(kPassedNoPeer, "passed_no_peer")                        \
   X(kPeerUp, "peer_up")                                     \
   X(kPeerDown, "peer_down")                                 \
   X(kPeerRestarted, "peer_restarted")

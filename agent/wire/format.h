@@ -79,10 +79,15 @@ void write_header(const Header& header, MutableByteView out);
 // Reads the header of a whole packet (the UDP payload, tag included). Nothing is authenticated by this.
 tl::expected<Header, Refusal> parse_header(ByteView udp_payload);
 
+// False: somebody else's datagram that happens to use the port.
+inline bool has_magic(ByteView udp_payload) {
+  return udp_payload.size() >= 4 && load_be32(udp_payload.data()) == kMagic;
+}
+
 // What kind of Weft packet these bytes claim to be; nullopt when they do not look like one of any kind this
 // version knows. For observers without keys (the WAN emulator, statistics): it proves nothing.
 inline std::optional<PacketType> looks_like_weft(ByteView udp_payload) {
-  if (udp_payload.size() < kEnvelopeBytes || load_be32(udp_payload.data()) != kMagic) return std::nullopt;
+  if (udp_payload.size() < kEnvelopeBytes || !has_magic(udp_payload)) return std::nullopt;
   const std::uint8_t type = udp_payload[5];
   if (udp_payload[4] != kVersion || type < static_cast<std::uint8_t>(PacketType::kHello) ||
       type > static_cast<std::uint8_t>(PacketType::kAckCopy)) {

@@ -19,9 +19,11 @@
 #include "agent/fec/block_encoder.h"
 #include "agent/recovery/restorer.h"
 #include "agent/roce/builder.h"
-#include "tests/support/frame_pool.h"
+#include "testbed/sim/frame_pool.h"
 
 namespace weft::test {
+
+using sim::FramePool;
 
 struct RigOptions {
   unsigned flows = 4;

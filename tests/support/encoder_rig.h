@@ -12,10 +12,12 @@
 
 #include "agent/recovery/encoder.h"
 #include "agent/roce/builder.h"
-#include "tests/support/frame_pool.h"
+#include "testbed/sim/frame_pool.h"
 #include "tests/support/session_pair.h"
 
 namespace weft::test {
+
+using sim::FramePool;
 
 // What the WAN was given, read by the peer.
 struct WanTraffic {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/support/frame_pool.h"
+#include "testbed/sim/frame_pool.h"
 
 namespace weft::recovery {
 namespace {
@@ -18,7 +18,7 @@ class ArrivalsTest : public testing::Test {
     pool_.release(frame);
     return let_go;
   }
-  test::FramePool pool_;
+  sim::FramePool pool_;
 };
 
 TEST_F(ArrivalsTest, ANameIsFlowPsnAndFingerprint) {

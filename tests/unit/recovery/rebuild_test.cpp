@@ -4,7 +4,7 @@
 
 #include "agent/fec/symbol.h"
 #include "agent/roce/builder.h"
-#include "tests/support/frame_pool.h"
+#include "testbed/sim/frame_pool.h"
 
 namespace weft::recovery {
 namespace {
@@ -49,7 +49,7 @@ class RebuildTest : public testing::TestWithParam<bool> {
     pool_.release(*frame);
     return copy;
   }
-  test::FramePool pool_;
+  sim::FramePool pool_;
 };
 
 TEST_P(RebuildTest, IsThePacketThatWasSent) {

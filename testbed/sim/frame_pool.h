@@ -1,4 +1,4 @@
-// A frame pool for tests of the engine: the driver's side of recovery::FrameIo in memory.
+// A frame pool for engines in virtual time and under test: the driver's side of recovery::FrameIo in memory.
 //
 //   FramePool pool;
 //   engine.receive(Port::kLan, pool.put(frame), ...);   // one reference, the engine's to spend
@@ -19,7 +19,7 @@
 #include "agent/base/bytes.h"
 #include "agent/recovery/engine_io.h"
 
-namespace weft::test {
+namespace weft::sim {
 
 class FramePool final : public recovery::FrameIo {
  public:
@@ -86,4 +86,4 @@ class FramePool final : public recovery::FrameIo {
   Sink sink_;
 };
 
-}  // namespace weft::test
+}  // namespace weft::sim

@@ -1,8 +1,8 @@
-#include "tests/support/frame_pool.h"
+#include "testbed/sim/frame_pool.h"
 
 #include <gtest/gtest.h>
 
-namespace weft::test {
+namespace weft::sim {
 namespace {
 
 using recovery::FrameId;
@@ -92,4 +92,4 @@ TEST(FramePoolDeathTest, AReusedSlotDoesNotAnswerToItsOldName) {
 }
 
 }  // namespace
-}  // namespace weft::test
+}  // namespace weft::sim

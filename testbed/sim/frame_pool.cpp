@@ -1,11 +1,11 @@
-#include "tests/support/frame_pool.h"
+#include "testbed/sim/frame_pool.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
 
-namespace weft::test {
+namespace weft::sim {
 namespace {
 
 constexpr std::uint8_t kPoison = 0xdd;
@@ -112,4 +112,4 @@ std::uint32_t FramePool::references(recovery::FrameId frame) const {
   return slot.generation == generation_of(frame) ? slot.references : 0;
 }
 
-}  // namespace weft::test
+}  // namespace weft::sim

@@ -1,0 +1,243 @@
+#include "agent/recovery/engine.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace weft::recovery {
+namespace {
+
+wire::SessionConfig session_config(const EngineConfig& config, const PeerConfig& peer) {
+  std::vector<std::string_view> class_names;
+  for (const ClassPolicy& policy : config.policy.classes)
+    class_names.emplace_back(policy.name);
+  return {.psk = peer.psk,
+          .own_boot_id = peer.own_boot_id,
+          .lane = config.lane,
+          .lane_count = config.lane_count,
+          .classes_digest = wire::class_names_digest(class_names),
+          .capabilities = wire::kCapabilityReedSolomon | wire::kCapabilityXor,
+          .mtu_bytes = config.wan_mtu_bytes};
+}
+
+Event event_of(wire::Refusal refusal) {
+  switch (refusal) {
+    case wire::Refusal::kBadTag:
+      return Event::kWeftBadTag;
+    case wire::Refusal::kReplayed:
+      return Event::kWeftReplayed;
+    case wire::Refusal::kUnknownSender:
+    case wire::Refusal::kTooManyHellos:
+      return Event::kWeftUnknownSender;
+    case wire::Refusal::kNotReady:
+      return Event::kWeftNotReady;
+    default:
+      return Event::kWeftMalformed;
+  }
+}
+
+}  // namespace
+
+// Everything about one peer. The order of members is the order of dependence.
+struct Engine::Peer {
+  Peer(const EngineConfig& engine, const PeerConfig& peer, FrameIo& io)
+      : config(peer),
+        session(session_config(engine, peer)),
+        sender(io, counters, session,
+               {.udp_port = engine.udp_port, .max_overhead = engine.policy.fec.max_overhead}),
+        encoder(io, engine.policy, sender, counters, engine.encoder),
+        restorer(io, engine.policy, engine.restorer, counters) {}
+
+  const PeerConfig& config;
+  Counters counters;
+  wire::PeerSession session;
+  WeftSender sender;
+  Encoder encoder;
+  Restorer restorer;
+};
+
+Engine::Engine(EngineConfig config, FrameIo& io) : config_(std::move(config)), io_(io) {
+  for (const PeerConfig& peer : config_.peers) {
+    peers_.push_back(std::make_unique<Peer>(config_, peer, io_));
+  }
+}
+
+Engine::~Engine() = default;
+
+Engine::Peer* Engine::find_peer(const roce::IpAddress& address) const {
+  Peer* best = nullptr;
+  unsigned longest_bits = 0;
+  for (const auto& peer : peers_) {
+    for (const roce::IpPrefix& prefix : peer->config.prefixes) {
+      if (prefix.contains(address) && (best == nullptr || prefix.length_bits > longest_bits)) {
+        best = peer.get();
+        longest_bits = prefix.length_bits;
+      }
+    }
+  }
+  return best;
+}
+
+void Engine::receive(Port ingress, FrameId frame, Tag tag, Time now) {
+  const ByteView bytes = io_.bytes(frame);
+  if (const auto view = roce::PacketView::parse(bytes); view && view->complete()) {
+    if (ingress == Port::kLan) return from_lan(frame, *view, tag, now);
+    return from_wan(frame, *view, now);
+  }
+  if (ingress == Port::kWan) {
+    const auto datagram = roce::UdpDatagram::parse(bytes);
+    if (datagram && datagram->destination_port == config_.udp_port && wire::has_magic(datagram->payload)) {
+      weft_from_wan(*datagram, now);
+      return io_.release(frame);
+    }
+  }
+  stray_.add(Event::kPassedNotOurs, kClassExact);
+  io_.send(opposite(ingress), frame);
+}
+
+void Engine::from_lan(FrameId frame, const roce::PacketView& view, Tag tag, Time now) {
+  Peer* peer = find_peer(view.dst_address());
+  if (peer == nullptr) {
+    stray_.add(Event::kPassedNotOurs, kClassExact);
+    return io_.send(Port::kWan, frame);
+  }
+  peer->session.on_data(now);
+  peer->encoder.on_source(frame, view, tag, now);
+  run_session(*peer, now);
+}
+
+void Engine::from_wan(FrameId frame, const roce::PacketView& view, Time now) {
+  Peer* peer = find_peer(view.src_address());
+  if (peer == nullptr) {
+    stray_.add(Event::kPassedNotOurs, kClassExact);
+    return io_.send(Port::kLan, frame);
+  }
+  peer->session.on_data(now);
+  peer->sender.note_source_received(view.ip_packet_bytes());
+  if (!peer->session.ready()) {
+    peer->counters.add(Event::kPassedNoPeer, kClassExact);
+    return io_.send(Port::kLan, frame);
+  }
+  peer->restorer.on_source(frame, view, now);
+}
+
+void Engine::weft_from_wan(const roce::UdpDatagram& datagram, Time now) {
+  Peer* peer = find_peer(datagram.src);
+  if (peer == nullptr) return stray_.add(Event::kWeftUnknownPeer, kClassExact);
+  const auto opened = peer->session.open(datagram.payload, now);
+  if (opened) {
+    dispatch(*peer, *opened, datagram.vlans, now);
+  } else {
+    peer->counters.add(event_of(opened.error()), kClassExact);
+  }
+  run_session(*peer, now);
+}
+
+void Engine::dispatch(Peer& peer, const wire::Opened& opened, const roce::VlanStack& vlans, Time now) {
+  // Hands a decoded body on, or counts that it made no sense although it was authentic.
+  const auto use = [&](const auto& body, auto&& handler) {
+    if (body) {
+      handler(*body);
+    } else {
+      peer.counters.add(Event::kWeftMalformed, kClassExact);
+    }
+  };
+  switch (opened.header.type) {
+    case wire::PacketType::kHello:
+      return;  // the session has dealt with it
+    case wire::PacketType::kFeedback:
+      if (const auto rtt = peer.session.rtt()) peer.restorer.set_rtt(*rtt);
+      if (opened.feedback) peer.encoder.on_feedback(*opened.feedback, peer.session.rtt(), now);
+      return;
+    case wire::PacketType::kAnnouncement:
+      return use(wire::decode_announcement(opened.body),
+                 [&](const auto& body) { peer.restorer.on_announcement(body, vlans, now); });
+    case wire::PacketType::kManifest:
+      return use(wire::decode_manifest(opened.body),
+                 [&](const auto& body) { peer.restorer.on_manifest(body, now); });
+    case wire::PacketType::kRepair:
+      return use(wire::decode_repair(opened.body),
+                 [&](const auto& body) { peer.restorer.on_repair(body, now); });
+    case wire::PacketType::kAckCopy:
+      return;
+  }
+}
+
+void Engine::run_session(Peer& peer, Time now) {
+  peer.session.tick(now);
+  while (const auto event = peer.session.next_event()) {
+    switch (*event) {
+      case wire::PeerEvent::kUp:
+        peer.counters.add(Event::kPeerUp, kClassExact);
+        break;
+      case wire::PeerEvent::kDown:
+        peer.counters.add(Event::kPeerDown, kClassExact);
+        peer.encoder.reset();
+        peer.restorer.peer_lost();
+        break;
+      case wire::PeerEvent::kRestarted:
+        peer.counters.add(Event::kPeerRestarted, kClassExact);
+        peer.encoder.reset();
+        peer.restorer.peer_restarted(now);
+        break;
+    }
+  }
+  if (peer.session.hello_due(now)) {
+    peer.sender.send(wire::PacketType::kHello, kClassExact, peer.session.next_hello(now), now);
+  }
+  if (peer.session.feedback_due(now)) {
+    wire::Feedback feedback = peer.session.next_feedback(now);
+    peer.restorer.fill_feedback(feedback, now);
+    peer.sender.send(wire::PacketType::kFeedback, kClassExact, feedback, now);
+  }
+}
+
+void Engine::tick(Time now) {
+  for (const auto& peer : peers_) {
+    run_session(*peer, now);
+    peer->encoder.tick(now);
+    peer->restorer.tick(now);
+  }
+}
+
+Time Engine::next_deadline(Time now) const {
+  Time earliest = Time::max();
+  for (const auto& peer : peers_) {
+    earliest = std::min({earliest, peer->session.next_deadline(now),
+                         peer->encoder.next_deadline().value_or(Time::max()),
+                         peer->restorer.next_deadline().value_or(Time::max())});
+  }
+  return earliest;
+}
+
+void Engine::release_all() {
+  for (const auto& peer : peers_) {
+    peer->encoder.reset();
+    peer->restorer.peer_lost();
+  }
+}
+
+void Engine::resume_after_stall(Time now) {
+  for (const auto& peer : peers_) {
+    peer->encoder.reset();
+    peer->restorer.drop_stale();
+    run_session(*peer, now);
+  }
+}
+
+std::vector<Engine::PeerStatus> Engine::status() const {
+  std::vector<PeerStatus> all;
+  for (const auto& peer : peers_) {
+    all.push_back({.name = peer->config.name,
+                   .ready = peer->session.ready(),
+                   .rtt = peer->session.rtt(),
+                   .measured_loss = peer->encoder.measured_loss(),
+                   .sending_flows = peer->encoder.flows(),
+                   .receiving_flows = peer->restorer.flows(),
+                   .held_frames = peer->restorer.held_frames(),
+                   .kept_frames = peer->restorer.kept_frames(),
+                   .counters = &peer->counters});
+  }
+  return all;
+}
+
+}  // namespace weft::recovery

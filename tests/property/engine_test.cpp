@@ -1,0 +1,52 @@
+// The whole engine in virtual time: endpoints, two agents and a lossy WAN.
+#include <gtest/gtest.h>
+
+#include "tests/property/sites_config.h"
+#include "tests/support/seed.h"
+
+namespace weft::test {
+namespace {
+
+using sim::Side;
+
+std::vector<sim::MessageSpec> messages(std::size_t count, std::uint8_t dscp) {
+  std::vector<sim::MessageSpec> all;
+  for (std::size_t i = 0; i < count; ++i)
+    all.push_back({.bytes = i % 2 == 0 ? 1U << 20 : 4U << 20, .dscp = dscp});
+  return all;
+}
+
+double mean_ms(const sim::Transfer& transfer) {
+  double sum = 0;
+  for (const auto& outcome : transfer.outcomes())
+    sum += std::chrono::duration<double, std::milli>(outcome.completion_time).count();
+  return sum / static_cast<double>(transfer.outcomes().size());
+}
+
+TEST(Engine, ExactTrafficArrivesExactAndFasterThanGoBackN) {
+  const Wan wan{.loss = 1e-2};
+  const auto policy = fixed_policy(32, 8, 1);
+  double mean[2] = {};
+  for (const bool agents : {false, true}) {
+    sim::TwoSites sites(sites_config(wan, agents ? &policy : nullptr, seed()));
+    sim::Transfer transfer(sites, {.messages = messages(20, kDscpExact), .seed = seed()});
+    ASSERT_TRUE(transfer.run(std::chrono::seconds(600)));
+    std::uint64_t resent = 0;
+    for (const auto& outcome : transfer.outcomes()) {
+      EXPECT_EQ(outcome.corrupt_bytes, 0U);
+      EXPECT_TRUE(outcome.zero_runs.empty());
+      resent += outcome.retransmitted_packets;
+    }
+    mean[agents ? 1 : 0] = mean_ms(transfer);
+    std::printf("agents %d: mean %.1f ms, resent %llu\n", agents, mean_ms(transfer),
+                static_cast<unsigned long long>(resent));
+    if (agents) {
+      print_counters("a", *sites.engine(Side::kA));
+      print_counters("b", *sites.engine(Side::kB));
+    }
+  }
+  EXPECT_LT(mean[1] * 2, mean[0]);
+}
+
+}  // namespace
+}  // namespace weft::test
