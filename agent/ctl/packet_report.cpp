@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "agent/roce/icrc.h"
+#include "agent/roce/udp_datagram.h"
 
 namespace weft::ctl {
 namespace {
@@ -19,14 +20,28 @@ constexpr std::size_t kLinuxCookedBytes = 16;   // protocol in its last two byte
 constexpr std::size_t kLinuxCooked2Bytes = 20;  // protocol in its first two
 constexpr std::size_t kLinuxCookedProtocolAt = 14;
 
-tl::expected<PacketView, Reject> parse_cooked(const CapturedPacket& packet, std::size_t header_bytes,
-                                              std::size_t protocol_at) {
-  if (packet.bytes.size() < header_bytes) return tl::unexpected<Reject>(Reject::kTruncated);
-  const std::uint16_t protocol = load_be16(packet.bytes.data() + protocol_at);
-  if (protocol != roce::kEtherTypeIpv4 && protocol != roce::kEtherTypeIpv6) {
-    return tl::unexpected<Reject>(Reject::kNotIp);
+// Bytes in front of the IP header of a captured packet without an Ethernet header; nullopt when there is no IP.
+std::optional<std::size_t> bytes_before_ip(const CapturedPacket& packet) {
+  if (packet.link == LinkType::kRawIp) return 0;
+  const bool version2 = packet.link == LinkType::kLinuxCooked2;
+  const std::size_t header_bytes = version2 ? kLinuxCooked2Bytes : kLinuxCookedBytes;
+  if (packet.bytes.size() < header_bytes) return std::nullopt;
+  const std::uint16_t protocol = load_be16(packet.bytes.data() + (version2 ? 0 : kLinuxCookedProtocolAt));
+  if (protocol != roce::kEtherTypeIpv4 && protocol != roce::kEtherTypeIpv6) return std::nullopt;
+  return header_bytes;
+}
+
+// The datagram with a Weft packet in it, to whatever port.
+std::optional<roce::UdpDatagram> parse_weft(const CapturedPacket& packet) {
+  std::optional<roce::UdpDatagram> datagram;
+  if (packet.link == LinkType::kEthernet) {
+    datagram = roce::UdpDatagram::parse(packet.bytes, packet.wire_bytes);
+  } else if (const auto skipped = bytes_before_ip(packet)) {
+    datagram = roce::UdpDatagram::parse_ip(packet.bytes.subspan(*skipped), packet.wire_bytes - *skipped);
   }
-  return PacketView::parse_ip(packet.bytes.subspan(header_bytes), packet.wire_bytes - header_bytes);
+  const bool has_magic = datagram && datagram->payload.size() >= sizeof(wire::kMagic) &&
+                         load_be32(datagram->payload.data()) == wire::kMagic;
+  return has_magic ? datagram : std::nullopt;
 }
 
 std::string_view kind_of(Reject reject) { return roce::is_malformed(reject) ? "malformed" : "other"; }
@@ -66,6 +81,13 @@ void add_extensions(ordered_json& report, const PacketView& view) {
   if (const auto rkey = view.ieth_rkey()) report["ieth"] = {{"rkey", *rkey}};
 }
 
+ordered_json vids_of(const roce::VlanStack& vlans) {
+  ordered_json vids = ordered_json::array();
+  for (std::size_t i = 0; i < vlans.count; ++i)
+    vids.push_back(vlans.tags[i].vid());
+  return vids;
+}
+
 void add_roce(ordered_json& report, const PacketView& view) {
   const roce::Bth bth = view.bth();
   report["op"] = view.op().name;
@@ -74,9 +96,7 @@ void add_roce(ordered_json& report, const PacketView& view) {
   report["src_port"] = view.udp_source_port();
   report["dscp"] = view.dscp();
   report["ecn"] = view.ecn();
-  report["vlans"] = ordered_json::array();
-  for (std::size_t i = 0; i < view.vlans().count; ++i)
-    report["vlans"].push_back(view.vlans().tags[i].vid());
+  report["vlans"] = vids_of(view.vlans());
   report["dest_qpn"] = bth.dest_qpn;
   report["psn"] = bth.psn.value;
   report["pkey"] = bth.pkey;
@@ -90,6 +110,16 @@ void add_roce(ordered_json& report, const PacketView& view) {
   add_extensions(report, view);
   report["icrc"] = icrc_state(view);
   if (view.complete()) report["icrc_hex"] = to_hex(roce::icrc_to_wire(view.icrc_found()));
+}
+
+void add_weft(ordered_json& report, const roce::UdpDatagram& datagram, const WeftReport& weft) {
+  report["kind"] = weft.malformed.empty() ? "weft" : "malformed";
+  if (!weft.malformed.empty()) report["reason"] = "Weft packet: " + weft.malformed;
+  report["src"] = datagram.src.to_string();
+  report["dst"] = datagram.dst.to_string();
+  report["src_port"] = datagram.source_port;
+  report["vlans"] = vids_of(datagram.vlans);
+  report["weft"] = weft.fields;
 }
 
 std::string text_of(const PacketView& view) {
@@ -123,24 +153,19 @@ std::string clock_time(Nanoseconds since_1970) {
 }  // namespace
 
 tl::expected<PacketView, Reject> parse_roce(const CapturedPacket& packet) {
-  switch (packet.link) {
-    case LinkType::kEthernet:
-      return PacketView::parse(packet.bytes, packet.wire_bytes);
-    case LinkType::kLinuxCooked:
-      return parse_cooked(packet, kLinuxCookedBytes, kLinuxCookedProtocolAt);
-    case LinkType::kLinuxCooked2:
-      return parse_cooked(packet, kLinuxCooked2Bytes, 0);
-    case LinkType::kRawIp:
-      break;
-  }
-  return PacketView::parse_ip(packet.bytes, packet.wire_bytes);
+  if (packet.link == LinkType::kEthernet) return PacketView::parse(packet.bytes, packet.wire_bytes);
+  const auto skipped = bytes_before_ip(packet);
+  if (!skipped) return tl::unexpected<Reject>(Reject::kNotIp);
+  return PacketView::parse_ip(packet.bytes.subspan(*skipped), packet.wire_bytes - *skipped);
 }
 
-ordered_json json_report(const CapturedPacket& packet) {
+ordered_json json_report(const CapturedPacket& packet, WeftAuthenticator& authenticator) {
   ordered_json report{{"n", packet.number}, {"t_ns", packet.time.count()}};
   if (const auto view = parse_roce(packet)) {
     report["kind"] = "roce";
     add_roce(report, *view);
+  } else if (const auto datagram = parse_weft(packet)) {
+    add_weft(report, *datagram, report_weft(datagram->payload, datagram->complete, authenticator));
   } else {
     report["kind"] = kind_of(view.error());
     report["reason"] = reason_of(packet, view.error());
@@ -148,11 +173,17 @@ ordered_json json_report(const CapturedPacket& packet) {
   return report;
 }
 
-std::string text_report(const CapturedPacket& packet) {
-  const auto view = parse_roce(packet);
-  return fmt::format(
-      "{} {} {}", packet.number, clock_time(packet.time),
-      view ? text_of(*view) : fmt::format("{}: {}", kind_of(view.error()), reason_of(packet, view.error())));
+std::string text_report(const CapturedPacket& packet, WeftAuthenticator& authenticator) {
+  std::string what;
+  if (const auto view = parse_roce(packet)) {
+    what = text_of(*view);
+  } else if (const auto datagram = parse_weft(packet)) {
+    what = fmt::format("{} > {} WEFT {}", datagram->src.to_string(), datagram->dst.to_string(),
+                       text_of(report_weft(datagram->payload, datagram->complete, authenticator)));
+  } else {
+    what = fmt::format("{}: {}", kind_of(view.error()), reason_of(packet, view.error()));
+  }
+  return fmt::format("{} {} {}", packet.number, clock_time(packet.time), what);
 }
 
 }  // namespace weft::ctl

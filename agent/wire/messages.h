@@ -111,6 +111,13 @@ struct Announcement {
   friend bool operator==(const Announcement&, const Announcement&) = default;
 };
 
+// What only the last packet of a message says.
+struct MessageEnd {
+  bool solicited_event = false;
+  std::optional<std::uint32_t> imm;
+  friend bool operator==(const MessageEnd&, const MessageEnd&) = default;
+};
+
 // Everything needed to write any header of an RDMA WRITE message again.
 struct MessageDescriptor {
   FlowId flow = 0;
@@ -119,13 +126,7 @@ struct MessageDescriptor {
   roce::Reth reth;
   std::uint16_t pkey = 0xffff;
   bool mig_req = false;
-  // Known once the last packet has been seen by the encoder.
-  struct End {
-    bool solicited_event = false;
-    std::optional<std::uint32_t> imm;
-    friend bool operator==(const End&, const End&) = default;
-  };
-  std::optional<End> end;
+  std::optional<MessageEnd> end;  // known once the encoder has seen the last packet
   friend bool operator==(const MessageDescriptor&, const MessageDescriptor&) = default;
 };
 

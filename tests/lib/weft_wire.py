@@ -232,3 +232,24 @@ def repairs(code, rows, symbols):
                 out[i] ^= gf_multiply(factor, byte)
         made.append(bytes(out))
     return made
+
+
+# ---- captures ----
+
+def frame(payload, number):
+    """In an Ethernet frame: IPv4, and every third one IPv6 behind a VLAN tag."""
+    udp = struct.pack(">HHHH", 0xC000 + number, UDP_PORT, 8 + len(payload), 0) + payload
+    if number % 3 == 2:
+        ip = struct.pack(">IHBB", 6 << 28, len(udp), 17, 64) + bytes(15) + b"\1" + bytes(15) + b"\2"
+        return bytes(12) + struct.pack(">HHH", 0x8100, 7, 0x86DD) + ip + udp
+    ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0, b"\x0a\1\0\1", b"\x0a\2\0\2")
+    return bytes(12) + b"\x08\0" + ip + udp
+
+
+def pcap(payloads):
+    """A capture of these UDP payloads, a second apart."""
+    out = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
+    for number, payload in enumerate(payloads):
+        data = frame(payload, number)
+        out += struct.pack("<IIII", number, 0, len(data), len(data)) + data
+    return out

@@ -38,9 +38,19 @@ CapturedPacket captured(ByteView bytes, std::size_t wire_bytes, LinkType link = 
           .wire_bytes = wire_bytes};
 }
 
+// Without keys.
+json json_of(const CapturedPacket& packet) {
+  WeftAuthenticator authenticator;
+  return json_report(packet, authenticator);
+}
+std::string text_of(const CapturedPacket& packet) {
+  WeftAuthenticator authenticator;
+  return text_report(packet, authenticator);
+}
+
 TEST(PacketReport, JsonNamesEveryField) {
   const Bytes frame = sample_frame();
-  const json report = json_report(captured(frame, frame.size()));
+  const json report = json_of(captured(frame, frame.size()));
   const json expected{{"n", 3},
                       {"t_ns", 1'700'000'000'123'456'789},
                       {"kind", "roce"},
@@ -91,7 +101,7 @@ TEST(PacketReport, JsonHoldsEveryExtendedHeader) {
   for (const roce::OpcodeInfo& op : roce::opcode_table()) {
     headers.bth.opcode = op.opcode;
     const Bytes frame = roce::build_frame({}, headers, {});
-    const json report = json_report(captured(frame, frame.size()));
+    const json report = json_of(captured(frame, frame.size()));
     EXPECT_EQ(report["op"], op.name);
     for (const auto& [extension, field] : expected) {
       EXPECT_EQ(report.contains(field.first), op.has(extension)) << op.name << " " << field.first;
@@ -104,24 +114,24 @@ TEST(PacketReport, JsonHoldsEveryExtendedHeader) {
 TEST(PacketReport, TellsAWrongIcrcFromOneThatWasNotCaptured) {
   Bytes frame = sample_frame();
   const test::ExactBuffer cut(ByteView(frame).first(frame.size() - 1));
-  json report = json_report(captured(cut.view(), frame.size()));
+  json report = json_of(captured(cut.view(), frame.size()));
   EXPECT_EQ(report["icrc"], "unverifiable");
   EXPECT_FALSE(report.contains("icrc_hex"));
   EXPECT_EQ(report["payload"], 5);
 
   frame.back() ^= 1;
-  report = json_report(captured(frame, frame.size()));
+  report = json_of(captured(frame, frame.size()));
   EXPECT_EQ(report["icrc"], "bad");
   EXPECT_EQ(report["icrc_hex"], to_hex(ByteView(frame).last(4)));
 }
 
 TEST(PacketReport, SaysWhyAPacketIsNotRoce) {
   Bytes frame = sample_frame();
-  json report = json_report(captured(ByteView(frame).first(40), frame.size()));
+  json report = json_of(captured(ByteView(frame).first(40), frame.size()));
   EXPECT_EQ(report["kind"], "malformed");
   EXPECT_EQ(report["reason"], "ends inside the headers (captured 40 of 74 bytes)");
   frame[18 + 9] = 6;  // TCP
-  report = json_report(captured(frame, frame.size()));
+  report = json_of(captured(frame, frame.size()));
   EXPECT_EQ(report,
             json({{"n", 3}, {"t_ns", 1'700'000'000'123'456'789}, {"kind", "other"}, {"reason", "not UDP"}}));
 }
@@ -137,22 +147,22 @@ TEST(PacketReport, OtherLinkHeadersGiveTheSamePacket) {
       const test::ExactBuffer cut(ByteView(bytes).first(length));
       EXPECT_FALSE(parse_roce(captured(cut.view(), length, link)));
     }
-    return json_report(captured(bytes, bytes.size(), link)).value("icrc", "none");
+    return json_of(captured(bytes, bytes.size(), link)).value("icrc", "none");
   };
   EXPECT_EQ(op_of(LinkType::kRawIp, 0, 0), "ok");
   EXPECT_EQ(op_of(LinkType::kLinuxCooked, 16, 14), "ok");
   EXPECT_EQ(op_of(LinkType::kLinuxCooked2, 20, 0), "ok");
   const Bytes arp(60, 0);
-  EXPECT_EQ(json_report(captured(arp, 60, LinkType::kLinuxCooked))["kind"], "other");
+  EXPECT_EQ(json_of(captured(arp, 60, LinkType::kLinuxCooked))["kind"], "other");
 }
 
 TEST(PacketReport, TextFitsOneLine) {
   const Bytes frame = sample_frame();
   EXPECT_EQ(
-      text_report(captured(frame, frame.size())),
+      text_of(captured(frame, frame.size())),
       "3 22:13:20.123456 10.0.0.1 > 10.0.0.2 RC_RDMA_WRITE_LAST_WITH_IMMEDIATE qpn 0x123456 psn 11259375 "
       "payload 5 imm 0xdeadbeef se ackreq becn icrc ok");
-  EXPECT_EQ(text_report(captured(ByteView(frame).first(40), 40)),
+  EXPECT_EQ(text_of(captured(ByteView(frame).first(40), 40)),
             "3 22:13:20.123456 malformed: ends inside the headers");
 }
 
