@@ -97,7 +97,8 @@ class Runner:
                     yield Case(label, (binary,), report=True)
         for script in executables(ROOT / "tests" / suite.name):
             label = f"{suite.name}/{script.stem}"
-            if label not in ASKED_SCRIPTS or self.options.only == suite.name:
+            asked = self.options.only == suite.name and not self.options.quick
+            if label not in ASKED_SCRIPTS or asked:
                 yield Case(label, (script,), report=False)
 
     def log_path(self, label):
