@@ -1,12 +1,45 @@
 #include "agent/base/toml_reader.h"
 
+#include <algorithm>
 #include <fstream>
+#include <numeric>
 #include <sstream>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 namespace weft {
+namespace {
+
+// Letters to insert, remove or replace to make one word of the other.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), 0);
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, replaced}));
+    }
+  }
+  return row.back();
+}
+
+// The known word a mistyped one was probably meant to be; nullptr when none is near.
+const std::string* nearest_word(std::string_view typed, const std::set<std::string, std::less<>>& known) {
+  const std::string* nearest = nullptr;
+  std::size_t least = std::min<std::size_t>(typed.size() / 2, 3) + 1;
+  for (const std::string& word : known) {
+    const std::size_t distance = edit_distance(typed, word);
+    if (distance >= least) continue;
+    least = distance;
+    nearest = &word;
+  }
+  return nearest;
+}
+
+}  // namespace
 
 Result<toml::table> parse_toml(std::string_view text, const std::string& path) {
   try {
@@ -99,10 +132,11 @@ void TomlReader::adopt(Status status) {
 Status TomlReader::finish() const {
   if (error_) return fail(*error_);
   for (const auto& [key, value] : table_) {
-    if (!asked_.contains(key.str())) {
-      return fail(fmt::format("unknown key '{}'", key.str()), place(value),
-                  fmt::format("known here: {}", fmt::join(asked_, ", ")));
-    }
+    if (asked_.contains(key.str())) continue;
+    const std::string* nearest = nearest_word(key.str(), asked_);
+    return fail(fmt::format("unknown key '{}'", key.str()), place(value),
+                fmt::format("{}known here: {}", nearest == nullptr ? "" : "did you mean '" + *nearest + "'? ",
+                            fmt::join(asked_, ", ")));
   }
   return {};
 }
