@@ -1,0 +1,177 @@
+#include "agent/daemon/daemon.h"
+
+#include <csignal>
+#include <ctime>
+
+#include <nlohmann/json.hpp>
+#include <poll.h>
+#include <spdlog/spdlog.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+
+#include "agent/daemon/assembly.h"
+#include "agent/daemon/log.h"
+#include "agent/daemon/statistics.h"
+
+namespace weft::daemon {
+namespace {
+
+constexpr int kSupervisionPeriodMs = 100;
+// How long a flow may be silent before its table entry goes. Longer than any compute gap between two steps.
+constexpr Nanoseconds kFlowIdleLimit = std::chrono::minutes(10);
+constexpr Nanoseconds kSweepPeriod = std::chrono::seconds(10);
+
+Nanoseconds monotonic_now() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::chrono::seconds(now.tv_sec) + Nanoseconds(now.tv_nsec);
+}
+
+// Blocked here, so blocked in every thread that starts later; read from the descriptor.
+Result<UniqueFd> take_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int number : {SIGTERM, SIGINT, SIGHUP}) {
+    sigaddset(&set, number);
+  }
+  if (::pthread_sigmask(SIG_BLOCK, &set, nullptr) != 0) return fail_errno("cannot block signals");
+  UniqueFd fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!fd) return fail_errno("cannot receive signals");
+  return fd;
+}
+
+// The frame memory is pinned. CAP_IPC_LOCK or memory cgroups may make the limit irrelevant, so a refusal is
+// worth a line, no more.
+void raise_memory_lock_limit() {
+  const rlimit unlimited{RLIM_INFINITY, RLIM_INFINITY};
+  rlimit present{};
+  ::getrlimit(RLIMIT_MEMLOCK, &present);
+  if (present.rlim_cur == RLIM_INFINITY || ::setrlimit(RLIMIT_MEMLOCK, &unlimited) == 0) return;
+  spdlog::warn("RLIMIT_MEMLOCK stays at {} KiB; should the frame memory not be accepted, raise LimitMEMLOCK",
+               present.rlim_cur >> 10);
+}
+
+std::uint64_t frames_lost(const dataplane::QueueStatistics& queue) {
+  return queue.kernel.rx_dropped + queue.kernel.rx_ring_full + queue.agent->tx_dropped.get() +
+         queue.agent->rx_no_frame.get();
+}
+
+void say_generic(const control::PortConfig& port) {
+  if (port.xdp == control::XdpMode::kGeneric) {
+    spdlog::warn("{}: XDP is attached generically, as configured: slower than the driver's own",
+                 port.interface);
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Daemon>> Daemon::start(DaemonOptions options, control::Config config,
+                                              const dataplane::Features& features) {
+  if (auto checked = check_machine(config); !checked) return fail(checked.error());
+  std::unique_ptr<Daemon> daemon(new Daemon(std::move(options), std::move(config)));
+  auto signals = take_signals();
+  if (!signals) return fail(signals.error());
+  daemon->signals_ = std::move(*signals);
+  raise_memory_lock_limit();
+  for (const dataplane::FeatureInfo& info : dataplane::feature_table()) {
+    if (!features.has(info.feature)) spdlog::warn("this kernel lacks {}: {}", info.name, info.consequence);
+  }
+  auto datapath = dataplane::Datapath::start(
+      datapath_options(daemon->config_), features, classifier_tables(daemon->config_),
+      daemon->config_.policy.classes,
+      [](recovery::FrameIo& io) { return std::make_unique<dataplane::Forwarder>(io); });
+  if (!datapath) return fail(datapath.error());
+  daemon->datapath_ = std::move(*datapath);
+  say_generic(daemon->config_.lan);
+  say_generic(daemon->config_.wan);
+  return daemon;
+}
+
+Status Daemon::run() {
+  spdlog::info("{}", status_line());
+  notifier_.ready(status_line());
+  for (;;) {
+    pollfd fds{signals_.get(), POLLIN, 0};
+    ::poll(&fds, 1, kSupervisionPeriodMs);
+    signalfd_siginfo signal{};
+    if (::read(signals_.get(), &signal, sizeof(signal)) == sizeof(signal)) {
+      if (signal.ssi_signo != SIGHUP) break;
+      reload();
+    }
+    supervise(monotonic_now());
+  }
+  notifier_.stopping();
+  datapath_->stop();
+  spdlog::info("stopped: the bridge has the traffic");
+  if (options_.stats_path.empty()) return {};
+  const auto statistics = statistics_json(*datapath_, config_.policy.classes, flows_shed_);
+  if (!statistics) return fail(statistics.error());
+  return write_file(options_.stats_path, statistics->dump(2));
+}
+
+void Daemon::reload() {
+  notifier_.reloading();
+  const Status done = [&]() -> Status {
+    auto next = control::load_config(options_.config_path);
+    if (!next) return fail(next.error());
+    if (auto allowed = check_reload(config_, *next); !allowed) return allowed;
+    if (auto checked = check_key_files(*next); !checked) return checked;
+    if (auto checked = check_machine(*next); !checked) return checked;
+    if (auto applied = datapath_->classifier().apply(classifier_tables(*next), next->policy.classes);
+        !applied) {
+      return applied;
+    }
+    config_ = std::move(*next);
+    return {};
+  }();
+  if (done) {
+    spdlog::info("reloaded: {}", status_line());
+  } else {
+    log_error(done.error());
+    spdlog::error("not reloaded: the running configuration stays");
+  }
+  notifier_.ready(status_line());
+}
+
+void Daemon::supervise(Nanoseconds now) {
+  if (datapath_->healthy()) notifier_.alive(now);
+  if (const std::uint64_t stalls = datapath_->stalls(); stalls != stalls_seen_) {
+    spdlog::warn("the data path did not run for a while; the bridge had the traffic ({} times so far)",
+                 stalls);
+    stalls_seen_ = stalls;
+  }
+  if (const auto statistics = datapath_->statistics()) {
+    std::uint64_t lost = 0;
+    for (const dataplane::QueueStatistics& queue : *statistics) {
+      lost += frames_lost(queue);
+    }
+    if (overload_.check(lost)) shed_newest_flow();
+  }
+  if (now < next_sweep_) return;
+  next_sweep_ = now + kSweepPeriod;
+  if (const auto swept = datapath_->classifier().forget_idle(now - kFlowIdleLimit); !swept)
+    log_error(swept.error());
+}
+
+void Daemon::shed_newest_flow() {
+  const auto newest = datapath_->classifier().newest_flow();
+  if (!newest) {
+    log_error(newest.error());
+    return;
+  }
+  if (!*newest) return;
+  if (const Status shed = datapath_->shed_flow(**newest); !shed) {
+    log_error(shed.error());
+    return;
+  }
+  ++flows_shed_;
+  spdlog::warn("overload: flow {} to {} QPN {:#x} is left to the bridge ({} flows so far)",
+               (*newest)->src.to_string(), (*newest)->dst.to_string(), (*newest)->dest_qpn, flows_shed_);
+}
+
+std::string Daemon::status_line() const {
+  return fmt::format("{}: {} (lan) and {} (wan), {} peer{}", mode_name(config_.mode), config_.lan.interface,
+                     config_.wan.interface, config_.peers.size(), config_.peers.size() == 1 ? "" : "s");
+}
+
+}  // namespace weft::daemon

@@ -1,0 +1,55 @@
+// agent/daemon: weftd put together: configuration, data path, signals, systemd. This is the control thread; the
+// data path has threads of its own and goes on whatever this one waits for.
+//
+//   SIGTERM, SIGINT  programs detached, what was taken sent on, statistics written, exit
+//   SIGHUP           configuration read again; a bad file changes nothing
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "agent/base/unique_fd.h"
+#include "agent/control/config.h"
+#include "agent/daemon/notifier.h"
+#include "agent/daemon/overload_guard.h"
+#include "agent/dataplane/datapath.h"
+
+namespace weft::daemon {
+
+struct DaemonOptions {
+  std::string config_path;
+  std::string stats_path;  // written on exit; empty: not
+};
+
+class Daemon {
+ public:
+  // Takes over the signals, for threads started later too, then starts the data path. The Error's code is that
+  // of the system call that failed.
+  static Result<std::unique_ptr<Daemon>> start(DaemonOptions options, control::Config config,
+                                               const dataplane::Features& features);
+
+  // Until told to stop.
+  Status run();
+
+ private:
+  Daemon(DaemonOptions options, control::Config config)
+      : options_(std::move(options)), config_(std::move(config)) {}
+
+  void reload();
+  void supervise(Nanoseconds now);
+  void shed_newest_flow();
+  std::string status_line() const;
+
+  DaemonOptions options_;
+  control::Config config_;
+  UniqueFd signals_;
+  std::unique_ptr<dataplane::Datapath> datapath_;
+  Notifier notifier_;
+  OverloadGuard overload_;
+  std::uint64_t flows_shed_ = 0;
+  std::uint64_t stalls_seen_ = 0;
+  Nanoseconds next_sweep_{0};
+};
+
+}  // namespace weft::daemon

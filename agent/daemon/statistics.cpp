@@ -1,0 +1,63 @@
+#include "agent/daemon/statistics.h"
+
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
+namespace weft::daemon {
+namespace {
+
+using nlohmann::json;
+
+std::string_view port_name(recovery::Port port) { return port == recovery::Port::kLan ? "lan" : "wan"; }
+
+json queue_json(const dataplane::QueueStatistics& queue) {
+  json out = {{"port", port_name(queue.port)}, {"queue", queue.queue}};
+#define X(member, name) out[name] = queue.agent->member.get();
+  WEFT_QUEUE_COUNTERS(X)
+#undef X
+  out["kernel"] = {{"rx_dropped", queue.kernel.rx_dropped},
+                   {"rx_ring_full", queue.kernel.rx_ring_full},
+                   {"rx_fill_ring_empty_descs", queue.kernel.rx_fill_ring_empty},
+                   {"rx_invalid_descs", queue.kernel.rx_invalid_descriptors},
+                   {"tx_invalid_descs", queue.kernel.tx_invalid_descriptors},
+                   {"tx_ring_empty_descs", queue.kernel.tx_ring_empty}};
+  return out;
+}
+
+}  // namespace
+
+Result<json> statistics_json(dataplane::Datapath& datapath, const recovery::PolicyTable& policy,
+                             std::uint64_t flows_shed) {
+  const auto counters = datapath.classifier().counters();
+  if (!counters) return fail(counters.error());
+  json xdp = json::array();
+  for (const dataplane::CounterValue& counter : *counters) {
+    xdp.push_back(
+        {{"port", port_name(counter.port)},
+         {"cause", dataplane::cause_name(counter.cause)},
+         {"class", counter.class_id < policy.classes.size() ? policy.classes[counter.class_id].name : "?"},
+         {"packets", counter.packets},
+         {"bytes", counter.bytes}});
+  }
+  const auto queues = datapath.statistics();
+  if (!queues) return fail(queues.error());
+  json queue_rows = json::array();
+  for (const dataplane::QueueStatistics& queue : *queues) {
+    queue_rows.push_back(queue_json(queue));
+  }
+  return json{{"xdp", std::move(xdp)},
+              {"queues", std::move(queue_rows)},
+              {"stalls", datapath.stalls()},
+              {"flows_shed", flows_shed}};
+}
+
+Status write_file(const std::string& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text << '\n';
+  file.close();
+  if (!file) return fail_errno("cannot write", path);
+  return {};
+}
+
+}  // namespace weft::daemon
