@@ -60,6 +60,12 @@ Status check_machine(const control::Config& config) {
         fmt::format("port.wan.mtu is {}, but the interface takes {}", config.wan_mtu_bytes, wan->mtu_bytes),
         config.wan.interface, "set the MTU of the WAN path");
   }
+  if (wan->receive_queues > 1) {
+    return fail(fmt::format("has {} receive queues; this version repairs on one", wan->receive_queues),
+                config.wan.interface,
+                fmt::format("'ethtool -L {} combined 1', and the same for {}", config.wan.interface,
+                            config.lan.interface));
+  }
   return {};
 }
 

@@ -11,6 +11,7 @@
 
 #include "agent/daemon/assembly.h"
 #include "agent/daemon/log.h"
+#include "agent/daemon/repair.h"
 #include "agent/daemon/statistics.h"
 
 namespace weft::daemon {
@@ -20,6 +21,8 @@ constexpr int kSupervisionPeriodMs = 100;
 // How long a flow may be silent before its table entry goes. Longer than any compute gap between two steps.
 constexpr Nanoseconds kFlowIdleLimit = std::chrono::minutes(10);
 constexpr Nanoseconds kSweepPeriod = std::chrono::seconds(10);
+// A data-path thread that takes longer than this to come to an errand is not running.
+constexpr Nanoseconds kErrandPatience = std::chrono::seconds(1);
 
 Nanoseconds monotonic_now() {
   timespec now{};
@@ -76,10 +79,12 @@ Result<std::unique_ptr<Daemon>> Daemon::start(DaemonOptions options, control::Co
   for (const dataplane::FeatureInfo& info : dataplane::feature_table()) {
     if (!features.has(info.feature)) spdlog::warn("this kernel lacks {}: {}", info.name, info.consequence);
   }
+  auto engine = engine_config(daemon->config_);
+  if (!engine) return fail(engine.error());
   auto datapath = dataplane::Datapath::start(
       datapath_options(daemon->config_), features, classifier_tables(daemon->config_),
       daemon->config_.policy.classes,
-      [](recovery::FrameIo& io) { return std::make_unique<dataplane::Forwarder>(io); });
+      [&](recovery::FrameIo& io) { return std::make_unique<RepairProcessor>(*engine, io); });
   if (!datapath) return fail(datapath.error());
   daemon->datapath_ = std::move(*datapath);
   say_generic(daemon->config_.lan);
@@ -104,7 +109,13 @@ Status Daemon::run() {
   datapath_->stop();
   spdlog::info("stopped: the bridge has the traffic");
   if (options_.stats_path.empty()) return {};
-  const auto statistics = statistics_json(*datapath_, config_.policy.classes, flows_shed_);
+  std::vector<RepairProcessor::PeerReport> peers;
+  datapath_->run_inside(
+      [&](std::uint32_t, dataplane::Processor& processor) {
+        peers = static_cast<RepairProcessor&>(processor).report();
+      },
+      kErrandPatience);
+  const auto statistics = statistics_json(*datapath_, peers, config_.policy.classes, flows_shed_);
   if (!statistics) return fail(statistics.error());
   return write_file(options_.stats_path, statistics->dump(2));
 }
@@ -117,11 +128,19 @@ void Daemon::reload() {
     if (auto allowed = check_reload(config_, *next); !allowed) return allowed;
     if (auto checked = check_key_files(*next); !checked) return checked;
     if (auto checked = check_machine(*next); !checked) return checked;
+    auto engine = engine_config(*next);
+    if (!engine) return fail(engine.error());
     if (auto applied = datapath_->classifier().apply(classifier_tables(*next), next->policy.classes);
         !applied) {
       return applied;
     }
     config_ = std::move(*next);
+    const bool replaced = datapath_->run_inside(
+        [&](std::uint32_t, dataplane::Processor& processor) {
+          static_cast<RepairProcessor&>(processor).replace(*engine);
+        },
+        kErrandPatience);
+    if (!replaced) return fail("the data path does not answer; its recovery keeps the policy it had");
     return {};
   }();
   if (done) {

@@ -27,8 +27,35 @@ json queue_json(const dataplane::QueueStatistics& queue) {
 
 }  // namespace
 
-Result<json> statistics_json(dataplane::Datapath& datapath, const recovery::PolicyTable& policy,
-                             std::uint64_t flows_shed) {
+json peer_json(const RepairProcessor::PeerReport& peer, const recovery::PolicyTable& policy) {
+  json events = json::object();
+  for (std::size_t i = 0; i < recovery::kEventCount; ++i) {
+    for (std::size_t class_id = 0; class_id < policy.classes.size(); ++class_id) {
+      const std::uint64_t count =
+          peer.counters.get(static_cast<recovery::Event>(i), static_cast<recovery::ClassId>(class_id));
+      if (count != 0) events[std::string(recovery::kEventNames[i])][policy.classes[class_id].name] = count;
+    }
+  }
+  const wire::LossCounts& loss = peer.measured_loss;
+  json rtt_ms = nullptr;
+  if (peer.rtt) rtt_ms = std::chrono::duration<double, std::milli>(*peer.rtt).count();
+  return {{"name", peer.name},
+          {"ready", peer.ready},
+          {"rtt_ms", rtt_ms},
+          {"flows", {{"sending", peer.sending_flows}, {"receiving", peer.receiving_flows}}},
+          {"frames", {{"held", peer.held_frames}, {"kept", peer.kept_frames}}},
+          {"measured_loss",
+           {{"expected_packets", loss.expected_packets},
+            {"lost_packets", loss.lost_packets},
+            {"loss_runs", loss.loss_runs},
+            {"ce_marked_packets", loss.ce_marked_packets},
+            {"undecodable_packets", loss.undecodable_packets}}},
+          {"events", std::move(events)}};
+}
+
+Result<json> statistics_json(dataplane::Datapath& datapath,
+                             const std::vector<RepairProcessor::PeerReport>& peers,
+                             const recovery::PolicyTable& policy, std::uint64_t flows_shed) {
   const auto counters = datapath.classifier().counters();
   if (!counters) return fail(counters.error());
   json xdp = json::array();
@@ -46,7 +73,11 @@ Result<json> statistics_json(dataplane::Datapath& datapath, const recovery::Poli
   for (const dataplane::QueueStatistics& queue : *queues) {
     queue_rows.push_back(queue_json(queue));
   }
+  json peer_rows = json::array();
+  for (const RepairProcessor::PeerReport& peer : peers)
+    peer_rows.push_back(peer_json(peer, policy));
   return json{{"xdp", std::move(xdp)},
+              {"peers", std::move(peer_rows)},
               {"queues", std::move(queue_rows)},
               {"stalls", datapath.stalls()},
               {"flows_shed", flows_shed}};

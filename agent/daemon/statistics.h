@@ -1,5 +1,5 @@
 // Everything the data path counted, as JSON: {"xdp": [{"port", "cause", "class", "packets", "bytes"}], "queues":
-// [{"port", "queue", ..., "kernel": {...}}], "stalls", "flows_shed"}. Only causes that happened are listed.
+// [{"port", "queue", ..., "kernel": {...}}], "peers": [peer_json], "stalls", "flows_shed"}. Only causes that happened are listed.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,19 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "agent/daemon/repair.h"
 #include "agent/dataplane/datapath.h"
 #include "agent/recovery/policy.h"
 
 namespace weft::daemon {
 
-Result<nlohmann::json> statistics_json(dataplane::Datapath& datapath, const recovery::PolicyTable& policy,
-                                       std::uint64_t flows_shed);
+// What recovery counted of one peer: {"name", "ready", "rtt_ms" (null while unknown), "flows": {...}, "frames":
+// {...}, "measured_loss": {...} (of what we send, as the peer reports it), "events": {EVENT: {CLASS: count}}}.
+nlohmann::json peer_json(const RepairProcessor::PeerReport& peer, const recovery::PolicyTable& policy);
+
+Result<nlohmann::json> statistics_json(dataplane::Datapath& datapath,
+                                       const std::vector<RepairProcessor::PeerReport>& peers,
+                                       const recovery::PolicyTable& policy, std::uint64_t flows_shed);
 
 Status write_file(const std::string& path, const std::string& text);
 

@@ -153,6 +153,20 @@ std::uint64_t Datapath::stalls() const {
   return sum;
 }
 
+bool Datapath::run_inside(const std::function<void(std::uint32_t, Processor&)>& work,
+                          std::chrono::nanoseconds patience) {
+  bool all = true;
+  for (std::uint32_t number = 0; number < workers_.size(); ++number) {
+    const auto of_this = [&](Processor& processor) { work(number, processor); };
+    if (threads_.empty()) {
+      workers_[number]->run_stopped(of_this);
+    } else {
+      all &= workers_[number]->run_inside(of_this, patience);
+    }
+  }
+  return all;
+}
+
 Status Datapath::shed_flow(const roce::FlowKey& flow) {
   std::vector<std::uint64_t> before;
   for (const auto& worker : workers_) {

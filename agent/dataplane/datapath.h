@@ -67,6 +67,9 @@ class Datapath {
   // Every worker has beaten its heart within the limit.
   bool healthy() const;
   std::uint64_t stalls() const;  // times a worker came back after the limit
+  // Worker::run_inside for every worker in turn, with its number; false when one did not come to it in time.
+  bool run_inside(const std::function<void(std::uint32_t worker, Processor&)>& work,
+                  std::chrono::nanoseconds patience);
   // Leaves a flow to the bridge once what was taken of it has been sent; waits for that, at most 10 ms.
   Status shed_flow(const roce::FlowKey& flow);
 

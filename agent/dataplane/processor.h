@@ -29,7 +29,7 @@ class Processor {
   virtual void receive(const Arrival& arrival, recovery::Time now) = 0;
   virtual void tick(recovery::Time now) = 0;
   // When tick() is next needed; nullopt: not before something arrives.
-  virtual std::optional<recovery::Time> next_deadline() const = 0;
+  virtual std::optional<recovery::Time> next_deadline(recovery::Time now) const = 0;
   // The worker did not run for so long that the programs passed traffic by it: drop what is held, forget what
   // was known of flows.
   virtual void reset(recovery::Time now) = 0;
@@ -47,7 +47,7 @@ class Forwarder final : public Processor {
     io_.send(recovery::opposite(arrival.port), arrival.frame);
   }
   void tick(recovery::Time /*now*/) override {}
-  std::optional<recovery::Time> next_deadline() const override { return std::nullopt; }
+  std::optional<recovery::Time> next_deadline(recovery::Time /*now*/) const override { return std::nullopt; }
   void reset(recovery::Time /*now*/) override {}
 
  private:

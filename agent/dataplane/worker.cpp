@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <ctime>
+#include <thread>
 
 #include <poll.h>
 #include <sched.h>
@@ -23,6 +24,8 @@ constexpr Time kLongestSleep = std::chrono::milliseconds(10);
 constexpr Time kTransmitRetry = std::chrono::milliseconds(1);
 // What stop() waits for frames to leave.
 constexpr Time kDrainPatience = std::chrono::milliseconds(10);
+// How often run_inside() looks whether the worker is done.
+constexpr auto kErrandPause = std::chrono::microseconds(200);
 
 Time monotonic_now() {
   timespec now{};
@@ -76,11 +79,12 @@ void Worker::run() {
 
 bool Worker::round(Time now) {
   beat(now);
+  if (errand_.load(std::memory_order_relaxed) != nullptr) run_errand();
   bool received = false;
   for (const Port port : {Port::kLan, Port::kWan}) {
     received |= take_batch(port, now);
   }
-  if (const auto due = processor_->next_deadline(); due && *due <= now) processor_->tick(now);
+  if (const auto due = processor_->next_deadline(now); due && *due <= now) processor_->tick(now);
   bool transmitting = false;
   for (PortQueue& port : ports_) {
     port.flush();
@@ -110,6 +114,28 @@ bool Worker::take_batch(Port port, Time now) {
   return !received.empty();
 }
 
+void Worker::run_errand() {
+  Errand* errand = errand_.exchange(nullptr, std::memory_order_acquire);
+  if (errand == nullptr) return;
+  errand->work(*processor_);
+  errand->done.store(true, std::memory_order_release);
+}
+
+bool Worker::run_inside(const std::function<void(Processor&)>& work, std::chrono::nanoseconds patience) {
+  Errand errand{work, {}};
+  errand_.store(&errand, std::memory_order_release);
+  const Time give_up = monotonic_now() + patience;
+  while (!errand.done.load(std::memory_order_acquire)) {
+    if (monotonic_now() > give_up) {
+      // Taken back, unless the worker has begun: then it is about to finish.
+      Errand* mine = &errand;
+      if (errand_.compare_exchange_strong(mine, nullptr, std::memory_order_acq_rel)) return false;
+    }
+    std::this_thread::sleep_for(kErrandPause);
+  }
+  return true;
+}
+
 void Worker::beat(Time now) {
   if (now - beaten_at_ > kHeartbeatLimit) {
     // The programs have been passing packets by us. Everything received is older than those.
@@ -127,7 +153,7 @@ void Worker::beat(Time now) {
 
 void Worker::rest(Time now) {
   Time sleep = kLongestSleep;
-  if (const auto due = processor_->next_deadline()) sleep = std::min(sleep, std::max(*due - now, Time(0)));
+  if (const auto due = processor_->next_deadline(now)) sleep = std::min(sleep, std::max(*due - now, Time(0)));
   if (ports_[0].transmitting() || ports_[1].transmitting()) sleep = std::min(sleep, kTransmitRetry);
   pollfd fds[] = {{ports_[0].fd(), POLLIN, 0}, {ports_[1].fd(), POLLIN, 0}};
   const timespec timeout{0, static_cast<long>(sleep.count())};

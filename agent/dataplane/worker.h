@@ -51,6 +51,14 @@ class Worker final : public recovery::FrameIo {
   // From any thread.
   void stop() { stopping_.store(true, std::memory_order_relaxed); }
 
+  // Runs `work` on the worker's thread between two batches and waits for it: how the control thread reads or changes
+  // what a processor knows, without locks on the data path. False when the worker did not come to it in time; then
+  // `work` has not run and will not. One caller at a time.
+  bool run_inside(const std::function<void(Processor&)>& work, std::chrono::nanoseconds patience);
+
+  // The same after run() has returned and its thread was joined.
+  void run_stopped(const std::function<void(Processor&)>& work) { work(*processor_); }
+
   // For other threads to read.
   const PortQueue& queue(recovery::Port port) const { return ports_[static_cast<std::size_t>(port)]; }
   recovery::Time last_beat() const { return recovery::Time(static_cast<std::int64_t>(heartbeat_)); }
@@ -70,6 +78,7 @@ class Worker final : public recovery::FrameIo {
  private:
   // One round; true when any frame arrived.
   bool round(recovery::Time now);
+  void run_errand();
   bool take_batch(recovery::Port port, recovery::Time now);
   void beat(recovery::Time now);
   void rest(recovery::Time now);
@@ -84,6 +93,12 @@ class Worker final : public recovery::FrameIo {
   Counter stalls_;
   std::atomic<std::uint64_t> idle_rounds_{0};
   std::atomic<bool> stopping_{false};
+
+  struct Errand {
+    std::function<void(Processor&)> work;
+    std::atomic<bool> done{false};
+  };
+  std::atomic<Errand*> errand_{nullptr};
 };
 
 }  // namespace weft::dataplane

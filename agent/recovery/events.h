@@ -125,9 +125,17 @@ inline constexpr std::array kEventNames{
 };
 inline constexpr std::size_t kEventCount = kEventNames.size();
 
-// Written by the engine's thread only; a reader in another thread may see a value that is a moment old.
+// One per peer. Written and read by the engine's thread; others get copies.
 class Counters {
  public:
+  // Adds another's counts to these.
+  void add(const Counters& other) {
+    for (std::size_t c = 0; c < kMaxClasses; ++c) {
+      for (std::size_t e = 0; e < kEventCount; ++e)
+        counts_[c][e] += other.counts_[c][e];
+    }
+  }
+
   void add(Event event, ClassId class_id, std::uint64_t amount = 1) {
     counts_[class_id][static_cast<std::size_t>(event)] += amount;
   }

@@ -1,0 +1,76 @@
+#include "agent/daemon/repair.h"
+
+#include <utility>
+
+#include "agent/wire/secrets.h"
+
+namespace weft::daemon {
+
+Result<recovery::EngineConfig> engine_config(const control::Config& config) {
+  recovery::EngineConfig engine;
+  engine.policy = config.policy.classes;
+  engine.udp_port = config.udp_port;
+  engine.wan_mtu_bytes = static_cast<std::uint16_t>(config.wan_mtu_bytes);
+  engine.restorer.flows = config.caps.flows;
+  engine.restorer.endpoint_timeout = config.caps.endpoint_timeout;
+  // Held and kept frames share the hold bytes: a packet held behind a gap is usually kept for decoding, too.
+  constexpr std::size_t kChunkBytes = 4096;
+  engine.restorer.held_frames = config.caps.hold_bytes / kChunkBytes / 2;
+  engine.restorer.kept_frames = engine.restorer.held_frames;
+  engine.encoder.max_flows = config.caps.flows;
+  for (const control::PeerConfig& peer : config.peers) {
+    auto psk = wire::read_key_file(peer.key_file);
+    if (!psk) return fail(psk.error());
+    auto boot_id = wire::fresh_boot_id();
+    if (!boot_id) return fail(boot_id.error());
+    engine.peers.push_back(
+        {.name = peer.name, .prefixes = peer.prefixes, .psk = *psk, .own_boot_id = *boot_id});
+  }
+  return engine;
+}
+
+RepairProcessor::RepairProcessor(recovery::EngineConfig config, recovery::FrameIo& io)
+    : io_(io), engine_(std::make_unique<recovery::Engine>(std::move(config), io)) {}
+
+void RepairProcessor::receive(const dataplane::Arrival& arrival, recovery::Time now) {
+  engine_->receive(arrival.port, arrival.frame, arrival.tag, now);
+}
+
+void RepairProcessor::tick(recovery::Time now) { engine_->tick(now); }
+
+std::optional<recovery::Time> RepairProcessor::next_deadline(recovery::Time now) const {
+  const recovery::Time deadline = engine_->next_deadline(now);
+  if (deadline == recovery::Time::max()) return std::nullopt;
+  return deadline;
+}
+
+void RepairProcessor::reset(recovery::Time now) { engine_->resume_after_stall(now); }
+
+void RepairProcessor::replace(recovery::EngineConfig config) {
+  engine_->release_all();
+  for (const auto& peer : engine_->status())
+    retired_[std::string(peer.name)].add(*peer.counters);
+  engine_ = std::make_unique<recovery::Engine>(std::move(config), io_);
+}
+
+std::vector<RepairProcessor::PeerReport> RepairProcessor::report() const {
+  std::vector<PeerReport> all;
+  for (const auto& peer : engine_->status()) {
+    PeerReport report{.name = std::string(peer.name),
+                      .ready = peer.ready,
+                      .rtt = peer.rtt,
+                      .measured_loss = peer.measured_loss,
+                      .sending_flows = peer.sending_flows,
+                      .receiving_flows = peer.receiving_flows,
+                      .held_frames = peer.held_frames,
+                      .kept_frames = peer.kept_frames,
+                      .counters = *peer.counters};
+    if (const auto before = retired_.find(report.name); before != retired_.end()) {
+      report.counters.add(before->second);
+    }
+    all.push_back(std::move(report));
+  }
+  return all;
+}
+
+}  // namespace weft::daemon

@@ -1,0 +1,56 @@
+// The recovery engine as a worker's processor, and what the control thread may ask of it while it runs.
+//
+// Everything here but the constructor runs on the worker's thread; the control thread reaches it through
+// Worker::run_inside().
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "agent/control/config.h"
+#include "agent/dataplane/processor.h"
+#include "agent/recovery/engine.h"
+
+namespace weft::daemon {
+
+// The engine's configuration: keys are read from their files and boot ids drawn, so this may fail.
+Result<recovery::EngineConfig> engine_config(const control::Config& config);
+
+class RepairProcessor final : public dataplane::Processor {
+ public:
+  RepairProcessor(recovery::EngineConfig config, recovery::FrameIo& io);
+
+  void receive(const dataplane::Arrival& arrival, recovery::Time now) override;
+  void tick(recovery::Time now) override;
+  std::optional<recovery::Time> next_deadline(recovery::Time now) const override;
+  void reset(recovery::Time now) override;
+
+  // Goes on with another configuration. What is held goes out first, so nothing is lost; sessions begin anew, so for a
+  // round trip or two nothing is protected.
+  void replace(recovery::EngineConfig config);
+  // The bridge gets the traffic: nothing may be kept waiting.
+  void release_all() { engine_->release_all(); }
+
+  struct PeerReport {
+    std::string name;
+    bool ready = false;
+    std::optional<recovery::Time> rtt;
+    wire::LossCounts measured_loss;
+    std::size_t sending_flows = 0;
+    std::size_t receiving_flows = 0;
+    std::size_t held_frames = 0;
+    std::size_t kept_frames = 0;
+    recovery::Counters counters;  // since the agent started, whatever was reloaded
+  };
+  std::vector<PeerReport> report() const;
+
+ private:
+  recovery::FrameIo& io_;
+  std::unique_ptr<recovery::Engine> engine_;
+  std::map<std::string, recovery::Counters> retired_;  // of engines before this one, by peer
+};
+
+}  // namespace weft::daemon
