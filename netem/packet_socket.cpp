@@ -71,6 +71,7 @@ PacketSocket::PacketSocket(PacketSocket&& other) noexcept
     : fd_(std::exchange(other.fd_, -1)),
       interface_(std::move(other.interface_)),
       mtu_bytes_(other.mtu_bytes_),
+      mac_address_(other.mac_address_),
       tx_dropped_at_open_(other.tx_dropped_at_open_),
       rx_dropped_(other.rx_dropped_) {}
 
@@ -85,6 +86,8 @@ Status PacketSocket::configure() {
   interface_.copy(request.ifr_name, IFNAMSIZ - 1);
   if (ioctl(fd_, SIOCGIFMTU, &request) != 0) return fail_errno("cannot read the MTU", interface_);
   mtu_bytes_ = static_cast<std::size_t>(request.ifr_mtu);
+  if (ioctl(fd_, SIOCGIFHWADDR, &request) != 0) return fail_errno("cannot read the MAC address", interface_);
+  std::memcpy(mac_address_.data(), request.ifr_hwaddr.sa_data, mac_address_.size());
 
   // SO_RCVBUFFORCE needs CAP_NET_ADMIN; without it the default stays, and drops are counted.
   setsockopt(fd_, SOL_SOCKET, SO_RCVBUFFORCE, &kReceiveBufferBytes, sizeof kReceiveBufferBytes);

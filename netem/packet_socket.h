@@ -51,6 +51,7 @@ class PacketSocket {
   int fd() const { return fd_; }
   const std::string& interface() const { return interface_; }
   std::size_t mtu_bytes() const { return mtu_bytes_; }
+  const std::array<std::uint8_t, 6>& mac_address() const { return mac_address_; }
 
   // Frames the kernel has dropped since open(): in front of this socket, and behind the interface on the way
   // out (a full veth ring).
@@ -68,6 +69,7 @@ class PacketSocket {
   int fd_;
   std::string interface_;
   std::size_t mtu_bytes_ = 0;
+  std::array<std::uint8_t, 6> mac_address_{};
   std::uint64_t tx_dropped_at_open_ = 0;
   std::uint64_t rx_dropped_ = 0;  // PACKET_STATISTICS resets itself when read
 };

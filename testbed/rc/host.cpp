@@ -3,6 +3,18 @@
 #include <algorithm>
 
 namespace weft::rc {
+namespace {
+
+// The same VLANs; priorities may differ.
+bool same_vlans(const roce::VlanStack& a, const roce::VlanStack& b) {
+  if (a.count != b.count) return false;
+  for (std::size_t i = 0; i < a.count; ++i) {
+    if (a.tags[i].vid() != b.tags[i].vid()) return false;
+  }
+  return true;
+}
+
+}  // namespace
 
 void Host::add_qp(const QpConfig& config) {
   qps_.push_back(std::make_unique<Qp>(config, memory_, counters_));
@@ -34,7 +46,7 @@ void Host::receive(Nanoseconds now, ByteView frame) {
   Qp& qp = *found->second;
   const roce::PacketPath& path = qp.config.path;
   if (view->op().transport != roce::Transport::kRc || view->src_address() != path.dst ||
-      view->dst_address() != path.src) {
+      view->dst_address() != path.src || !same_vlans(view->vlans(), path.vlans)) {
     ++counters_.not_ours;
     return;
   }
