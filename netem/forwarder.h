@@ -54,6 +54,7 @@ class Forwarder {
   const DirectionCounters& counters(Direction direction) const { return paths_[index(direction)].counters; }
   EmulatorDrops drops();
   const Lateness& lateness() const { return lateness_; }
+  bool realtime() const { return realtime_; }       // whether the machine granted real-time priority
   Nanoseconds started() const { return started_; }  // CLOCK_MONOTONIC
   Nanoseconds elapsed() const { return elapsed_; }
 
@@ -97,6 +98,7 @@ class Forwarder {
   LossLog* loss_log_;
   Lateness lateness_;
   EmulatorDrops own_drops_;
+  bool realtime_ = false;
   std::uint64_t next_order_ = 0;
   Nanoseconds started_{0};
   Nanoseconds elapsed_{0};

@@ -123,6 +123,7 @@ ordered_json report(const DirectionCounters& counters) {
           {"duplicates", counters.duplicated_packets},
           {"corrupted", counters.corrupted_packets},
           {"reordered", counters.reordered_packets},
+          {"loss_runs", counters.loss_runs},
           {"realised",
            {{"loss", number_or_null(counters.realised_loss())},
             {"burst", number_or_null(counters.realised_burst())}}},
