@@ -44,13 +44,13 @@ class Topology:
     def __getitem__(self, node: str) -> Namespace:
         return self.nodes[node]
 
-    def exists(self) -> bool:
-        return any(node.exists() for node in self.nodes.values())
-
-    def create(self, wan_mtu: int) -> None:
-        if self.exists():
+    def check_free(self) -> None:
+        if any(node.exists() for node in self.nodes.values()):
             raise LabError(f"a lab named '{self.name}' is there already",
                            f"testbed/lab down --name {self.name}, or another --name")
+
+    def create(self, wan_mtu: int) -> None:
+        """After check_free()."""
         for node in self.nodes.values():
             node.create()
         connect(self["host-a"], "eth0", self["gw-a"], "lan0", JUMBO_MTU)

@@ -1,0 +1,5 @@
+import sys
+
+from testbed.netns.cli import main
+
+sys.exit(main())

@@ -1,0 +1,118 @@
+"""The command line of testbed/lab."""
+
+import argparse
+import dataclasses
+import os
+import pathlib
+import signal
+import sys
+
+from testbed.netns import policy
+from testbed.netns.errors import LabError, MachineError, UsageError
+from testbed.netns.run import run
+from testbed.netns.scenario import PMTUS, Scenario
+from testbed.netns.standing import down, up
+from testbed.netns.topology import NODES, Topology, wan_mtu_for
+from testbed.netns.wan import ROOT, WanSettings
+
+
+def _wan_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--loss", default="0", help="fraction of packets, or two for a>b,b>a (default %(default)s)")
+    parser.add_argument("--burst", type=float, default=1, help="mean run of lost packets (default %(default)s)")
+    parser.add_argument("--rtt", default="30ms", help="round trip (default %(default)s)")
+    parser.add_argument("--rate", default="200mbit", help="of the WAN, at IP level (default %(default)s)")
+    parser.add_argument("--pmtu", type=int, choices=PMTUS, default=1024,
+                        help="path MTU of the endpoints; above 1024 the WAN has an MTU of 9000 (default %(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="everything random (default %(default)s)")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="testbed/lab", description="Two datacenters, a WAN between them, in network namespaces. Needs root.")
+    parser.add_argument("--version", action="version", version=_version())
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    named = argparse.ArgumentParser(add_help=False)
+    named.add_argument("--name", default="lab", help="several labs can be there at once (default %(default)s)")
+
+    up_parser = commands.add_parser("up", parents=[named], help="make a lab that stays, WAN running")
+    _wan_options(up_parser)
+    up_parser.add_argument("--profile", type=pathlib.Path,
+                           help="WAN profile instead of --loss --burst --rtt --rate (netem/profiles/*.toml)")
+
+    run_parser = commands.add_parser("run", parents=[named], help="measure one policy against the lossless bound")
+    run_parser.add_argument("--policy", required=True,
+                            help=f"{', '.join(policy.names())}, or a file ending in .toml")
+    _wan_options(run_parser)
+    run_parser.add_argument("--qps", type=int, default=1, help="messages in flight (default %(default)s)")
+    run_parser.add_argument("--messages", type=int, default=300, help="how many (default %(default)s)")
+    run_parser.add_argument("--message-bytes", default="1mib,4mib",
+                            help="sizes, equally many of each (default %(default)s)")
+    run_parser.add_argument("--ipv6", action="store_true", help="instead of IPv4")
+    run_parser.add_argument("--pcap", action="store_true",
+                            help="capture whole frames at both ends of the WAN (wan-a.pcap, wan-b.pcap)")
+    run_parser.add_argument("--out", type=pathlib.Path, default=ROOT / "build/lab",
+                            help="folder for results.json and what it was made from (default build/lab)")
+
+    exec_parser = commands.add_parser("exec", parents=[named], help="run a command in a node of a lab that is up")
+    exec_parser.add_argument("node", choices=NODES)
+    exec_parser.add_argument("argv", nargs="+", metavar="-- CMD", help="the command and its arguments")
+
+    commands.add_parser("down", parents=[named], help="end everything in a lab and remove it")
+    return parser
+
+
+def _version() -> str:
+    text = (ROOT / "CMakeLists.txt").read_text()
+    return text.split("project(weft VERSION ", 1)[1].split()[0]
+
+
+def _scenario(options: argparse.Namespace) -> Scenario:
+    return Scenario(**{field.name: getattr(options, field.name) for field in dataclasses.fields(Scenario)})
+
+
+def _exec(name: str, node: str, argv: list[str]) -> None:
+    namespace = Topology(name)[node]
+    if not namespace.exists():
+        raise LabError(f"there is no lab named '{name}'", f"testbed/lab up --name {name}")
+    command = namespace.command(argv)
+    os.execvp(command[0], command)
+
+
+def _up(options: argparse.Namespace) -> None:
+    if options.profile is not None:
+        settings = WanSettings(profile=options.profile.resolve(), seed=options.seed)
+    else:
+        rtt_ms = _scenario(argparse.Namespace(**{**dataclasses.asdict(Scenario()), **vars(options)})).rtt_ms
+        settings = WanSettings(rate=options.rate, delay=f"{rtt_ms / 2}ms", loss=options.loss, burst=options.burst,
+                               seed=options.seed)
+    up(options.name, settings, wan_mtu_for(options.pmtu))
+
+
+def _dispatch(options: argparse.Namespace) -> None:
+    if os.geteuid() != 0:
+        raise MachineError("network namespaces need root", "sudo testbed/lab ...")
+    match options.command:
+        case "up":
+            _up(options)
+        case "run":
+            run(options.name, options.policy, _scenario(options), options.out)
+        case "exec":
+            _exec(options.name, options.node, options.argv)
+        case "down":
+            down(options.name)
+
+
+def main() -> int:
+    options = _parser().parse_args()
+    # A polite kill and a closed terminal unwind like Ctrl-C does, so that `finally` takes the lab down.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    signal.signal(signal.SIGHUP, lambda *_: sys.exit(129))
+    try:
+        _dispatch(options)
+        return 0
+    except (LabError, UsageError, MachineError) as error:
+        print(f"lab: {error}" + (f"\nHINT: {error.hint}" if error.hint else ""), file=sys.stderr)
+        return error.status
+    except KeyboardInterrupt:
+        return 130

@@ -1,0 +1,54 @@
+"""Runs one policy once in a lab that is up, and collects what every program said."""
+
+import dataclasses
+import pathlib
+from typing import Any
+
+from testbed.netns.capture import Capture
+from testbed.netns.endpoints import Transfer, transfer
+from testbed.netns.errors import LabError
+from testbed.netns.policy import Policy
+from testbed.netns.scenario import QUEUE_BDPS, Scenario
+from testbed.netns.topology import Topology
+from testbed.netns.wan import Wan, WanSettings
+
+
+@dataclasses.dataclass(frozen=True)
+class Measurement:
+    policy: Policy
+    scenario: Scenario  # as asked for
+    transfer: Transfer
+    wan: dict[str, Any]  # weft-wan's statistics
+    losses: list[dict[str, Any]]  # its loss log
+
+
+def wan_settings(policy: Policy, scenario: Scenario) -> WanSettings:
+    return WanSettings(rate=scenario.rate, delay=f"{scenario.rtt_ms / 2}ms", loss="0" if policy.lossless else scenario.loss,
+                       burst=1 if policy.lossless else scenario.burst, queue=f"{QUEUE_BDPS}bdp", seed=scenario.seed)
+
+
+def measure(topology: Topology, policy: Policy, scenario: Scenario, folder: pathlib.Path) -> Measurement:
+    """Leaves every program's output and log in `folder`, which is there and empty."""
+    wan = Wan(topology["wan"], wan_settings(policy, scenario), folder)
+    try:
+        capture = Capture(topology, folder) if scenario.pcap else None
+        try:
+            done = transfer(topology, scenario, folder)
+            if capture:
+                capture.stop()
+        finally:
+            if capture:
+                capture.kill()
+        statistics = wan.stop()
+    finally:
+        wan.process.stop()
+    for role in ("requester", "responder"):
+        overruns = getattr(done, role)["totals"]["rx_overruns"]
+        if overruns:
+            raise LabError(f"the {role}'s socket lost {overruns} frames, which voids the run",
+                           "is the machine overloaded? try a lower --rate")
+    return Measurement(policy, scenario, done, statistics, wan.losses())
+
+
+def tail_drops(measurement: Measurement) -> int:
+    return sum(measurement.wan[direction]["tail_drops"] for direction in ("forward", "reverse"))

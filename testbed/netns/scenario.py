@@ -1,0 +1,99 @@
+"""One cell of a measurement: WAN, workload and endpoints; everything else follows from it the same way for every
+policy, so that only the policy differs."""
+
+import dataclasses
+from typing import Any
+
+from testbed.netns import units
+from testbed.netns.errors import UsageError
+
+PMTUS = (256, 512, 1024, 2048, 4096)
+# Repairs of the strongest baseline, RS(32,8) with headers, take this much of the WAN on top of the source packets.
+OVERHEAD_ROOM = 0.35
+QUEUE_BDPS = 2
+# Ethernet to ICRC without payload of a WRITE MIDDLE: what a PMTU of payload takes at IP level.
+IPV4_OVERHEAD_BYTES = 20 + 8 + 12 + 4
+IPV6_OVERHEAD_BYTES = 40 + 8 + 12 + 4
+
+
+@dataclasses.dataclass(frozen=True)
+class Scenario:
+    loss: str = "0"  # a fraction, or two: a to b, b to a
+    burst: float = 1
+    rtt: str = "30ms"
+    rate: str = "200mbit"
+    qps: int = 1
+    messages: int = 300
+    message_bytes: str = "1mib,4mib"
+    pmtu: int = 1024
+    ipv6: bool = False
+    seed: int = 1
+    pcap: bool = False
+
+    def __post_init__(self) -> None:
+        if self.pmtu not in PMTUS:
+            raise UsageError(f"--pmtu {self.pmtu}", f"one of {', '.join(map(str, PMTUS))}")
+        for name in ("qps", "messages", "seed"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"--{name} {getattr(self, name)}", "at least 1")
+        if self.rtt_ms <= 0 or self.rate_bits <= 0:
+            raise UsageError("--rtt and --rate must be above zero")
+        if len(self.loss_fractions) > 2 or not all(0 <= p <= 1 for p in self.loss_fractions):
+            raise UsageError(f"--loss {self.loss}", "a fraction such as 1e-3, or two for a>b,b>a")
+        if not self.sizes:
+            raise UsageError("--message-bytes is empty", "sizes such as 1mib,4mib")
+
+    @property
+    def rate_bits(self) -> float:
+        return units.rate_bits(self.rate)
+
+    @property
+    def rtt_ms(self) -> float:
+        return units.milliseconds(self.rtt)
+
+    @property
+    def loss_fractions(self) -> list[float]:
+        try:
+            return [float(word) for word in self.loss.split(",")]
+        except ValueError:
+            raise UsageError(f"--loss {self.loss}", "a fraction such as 1e-3, or two for a>b,b>a") from None
+
+    @property
+    def sizes(self) -> list[int]:
+        return [units.byte_count(word) for word in self.message_bytes.split(",") if word]
+
+    @property
+    def bdp_bytes(self) -> float:
+        return self.rate_bits / 8 * self.rtt_ms / 1000
+
+    @property
+    def window_bytes(self) -> int:
+        """Payload each queue pair may have unacknowledged.
+
+        The windows of all together, with headers and with the most that repairs add, fill the pipe and the queue but do
+        not overflow it: a tail drop would be a loss the WAN was not asked for. A window is at least one packet.
+        """
+        on_the_way = self.bdp_bytes * (1 + QUEUE_BDPS) / (1 + OVERHEAD_ROOM)
+        packet_bytes = self.pmtu + (IPV6_OVERHEAD_BYTES if self.ipv6 else IPV4_OVERHEAD_BYTES)
+        packets = int(on_the_way / packet_bytes / self.qps)
+        return max(1, packets) * self.pmtu
+
+    @property
+    def timeout_ms(self) -> int:
+        """The local ACK timeout 4.096 us x 2^15, or 2^16 where that would be too near the RTT plus a full queue."""
+        return 134 if self.rtt_ms <= 30 else 268
+
+    @property
+    def bytes_total(self) -> float:
+        return self.messages * sum(self.sizes) / len(self.sizes)
+
+    @property
+    def patience_s(self) -> float:
+        """After which a run hangs rather than being slow: ten times what go-back-N at a loss of 1e-2 takes."""
+        lossless_s = self.bytes_total * 8 / self.rate_bits + self.messages * self.rtt_ms / 1000
+        return 60 + 40 * lossless_s
+
+    def params(self) -> dict[str, Any]:
+        """As results.json has them."""
+        return {"workload": None, "pmtu": self.pmtu, "window_bytes": self.window_bytes, "timeout_ms": self.timeout_ms,
+                "messages": self.messages, "qps": self.qps, "message_bytes": self.sizes, "ipv6": self.ipv6}

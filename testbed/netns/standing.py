@@ -1,0 +1,49 @@
+"""`lab up` and `lab down`: a lab that stays, with its WAN running."""
+
+import json
+import pathlib
+import subprocess
+import time
+
+from testbed.netns.errors import LabError
+from testbed.netns.process import end_pids
+from testbed.netns.topology import Topology
+from testbed.netns.wan import PROGRAMS, WanSettings
+
+STATE = pathlib.Path("/run/weft-lab")
+
+
+def up(name: str, settings: WanSettings, wan_mtu: int) -> None:
+    topology = Topology(name)
+    topology.check_free()
+    folder = STATE / name
+    try:
+        topology.create(wan_mtu)
+        folder.mkdir(parents=True, exist_ok=True)
+        _start_wan(topology, settings, folder)
+    except BaseException:
+        down(name)
+        raise
+    print(f"lab '{name}' is up; testbed/lab exec host-a --name {name} -- ping 10.2.0.2")
+
+
+def _start_wan(topology: Topology, settings: WanSettings, folder: pathlib.Path) -> None:
+    """weft-wan in a session of its own, so that it outlives this process; `down` finds it by its namespace."""
+    log = folder / "wan.log"
+    with open(log, "wb") as log_file:
+        wan = subprocess.Popen(
+            topology["wan"].command([str(PROGRAMS / "weft-wan"), "--a", "a0", "--b", "b0", *settings.arguments(),
+                                     "--stats", str(folder / "wan.json"), "--loss-log", str(folder / "losses.jsonl")]),
+            stdin=subprocess.DEVNULL, stdout=log_file, stderr=log_file, start_new_session=True)
+    end = time.monotonic() + 10
+    while json.dumps({"ready": True}, separators=(",", ":")) not in log.read_text():
+        if wan.poll() is not None or time.monotonic() > end:
+            raise LabError(f"weft-wan did not start: {log.read_text().strip()}")
+        time.sleep(0.02)
+
+
+def down(name: str) -> None:
+    """Ends every process in the lab's namespaces, by id, and removes them: also what a killed run left behind."""
+    topology = Topology(name)
+    end_pids([pid for node in topology.nodes.values() for pid in node.pids()])
+    topology.delete()

@@ -1,0 +1,140 @@
+#!/usr/bin/env -S /usr/bin/python3 -B
+"""The lab's arithmetic: what follows from a scenario, and what a results.json says about given measurements."""
+
+import dataclasses
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+
+from testbed.netns import policy, results, units  # noqa: E402
+from testbed.netns.endpoints import Transfer  # noqa: E402
+from testbed.netns.errors import UsageError  # noqa: E402
+from testbed.netns.measure import Measurement, wan_settings  # noqa: E402
+from testbed.netns.scenario import Scenario  # noqa: E402
+from tests.support.results_schema import faults  # noqa: E402
+
+
+class Scenarios(unittest.TestCase):
+    def test_windows_fit_pipe_and_queue_with_room_for_repairs(self):
+        for rtt in ("10ms", "30ms", "60ms"):
+            for qps in (1, 16, 64):
+                for pmtu in (256, 1024, 4096):
+                    scenario = Scenario(rtt=rtt, qps=qps, pmtu=pmtu)
+                    packets = scenario.window_bytes // pmtu * qps
+                    on_the_way = packets * (pmtu + 44) * 1.35
+                    self.assertLessEqual(on_the_way, 3 * scenario.bdp_bytes)
+                    self.assertGreater(scenario.window_bytes * qps, 1.2 * scenario.bdp_bytes, "the link can be filled")
+
+    def test_timeout(self):
+        self.assertEqual([Scenario(rtt=rtt).timeout_ms for rtt in ("10ms", "30ms", "60ms")], [134, 134, 268])
+
+    def test_nonsense_is_refused(self):
+        for wrong in ({"pmtu": 1500}, {"qps": 0}, {"loss": "2"}, {"loss": "x"}, {"loss": "0,0,0"}, {"rtt": "30"},
+                      {"rate": "0mbit"}, {"message_bytes": ""}, {"message_bytes": "4q"}, {"messages": 0}):
+            with self.assertRaises(UsageError, msg=str(wrong)):
+                Scenario(**wrong)
+
+    def test_units(self):
+        self.assertEqual(units.rate_bits("1.5gbit"), 1.5e9)
+        self.assertEqual(units.milliseconds("500us"), 0.5)
+        self.assertEqual(units.byte_count("4mib"), 4 << 20)
+
+
+class Policies(unittest.TestCase):
+    def test_every_committed_policy_loads(self):
+        self.assertLessEqual({"gbn", "lossless"}, set(policy.names()))
+        for name in policy.names():
+            policy.load(name)
+
+    def test_the_bound_loses_nothing(self):
+        scenario = Scenario(loss="1e-2", burst=4)
+        self.assertEqual(wan_settings(policy.load("lossless"), scenario).loss, "0")
+        self.assertEqual(wan_settings(policy.load("gbn"), scenario).loss, "1e-2")
+
+    def test_unknown_keys_are_refused(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
+            file.write("agents = false\nendpoints = 3\n")
+            file.flush()
+            with self.assertRaisesRegex(UsageError, "unknown key 'endpoints'"):
+                policy.load(file.name)
+
+
+def measurement(fct_ms: list[float], losses=(), qpn_base=100) -> Measurement:
+    """Messages of 1000 bytes, every other one of class `b`."""
+    names = ["a" if i % 2 == 0 else "b" for i in range(len(fct_ms))]
+    sent = [{"id": i, "class": name, "bytes": 1000, "qpn": 17, "post_ns": i, "fct_ns": round(fct * 1e6),
+             "complete_ns": round(fct * 1e6) + i} for i, (name, fct) in enumerate(zip(names, fct_ms))]
+    arrived = [{"id": i, "class": name, "qpn": qpn_base + i % 2} for i, name in enumerate(names)]
+    count = {name: names.count(name) for name in ("a", "b")}
+    direction = {"packets": 100, "lost": 2, "loss_runs": 1, "tail_drops": 0,
+                 "kinds": {kind: {"bytes": size} for kind, size in
+                           (("source", 1000), ("repair", 0), ("retransmit", 50), ("control", 0))}}
+    return Measurement(
+        policy.load("gbn"), Scenario(messages=len(fct_ms)),
+        Transfer({"messages": sent, "totals": {"timeouts": 3, "timeout_wait_ns": 5_000_000, "qp_errors": 0},
+                  "classes": {name: {"messages": n, "bytes": 1000 * n, "retransmitted_packets": 7}
+                              for name, n in count.items()}},
+                 {"messages": arrived,
+                  "classes": {name: {"filled_bytes": 0, "declared_fill_bytes": 0, "corrupt_bytes": 0} for name in count}}),
+        {"forward": direction, "reverse": direction, "late_us": {}}, list(losses))
+
+
+class Results(unittest.TestCase):
+    def test_percentiles_are_nearest_rank(self):
+        ordered = list(range(1, 101))
+        self.assertEqual([results.percentile(ordered, f) for f in (0, 0.5, 0.95, 0.99, 1)], [1, 50, 95, 99, 100])
+        self.assertEqual(results.percentile([7], 0.5), 7)
+
+    def test_high_percentiles_need_samples(self):
+        self.assertIsNone(results.distribution(range(99))["p99"])
+        self.assertEqual(results.distribution(range(1, 101))["p99"], 99)
+        self.assertIsNone(results.distribution(range(999))["p999"])
+        self.assertEqual(results.distribution(range(1, 1001))["p999"], 999)
+        self.assertIsNone(results.distribution([])["mean"])
+
+    def test_slowdown_is_per_message(self):
+        run = results.run_of(measurement([10, 40, 30, 20]), measurement([10, 10, 10, 20]))
+        self.assertEqual([sample["slowdown"] for sample in run["samples"]], [1, 4, 3, 1])
+        self.assertEqual(run["slowdown"]["mean"], 2.25)
+        self.assertEqual(run["classes"]["a"]["slowdown"]["mean"], 2)
+        self.assertEqual(run["classes"]["b"]["fct_ms"]["mean"], 30)
+
+    def test_messages_that_did_not_complete_do_not_count(self):
+        failed = measurement([10, 20])
+        failed.transfer.requester["messages"][1].update(fct_ns=None, complete_ns=None)
+        self.assertEqual(len(results.run_of(failed, measurement([10, 20]))["samples"]), 1)
+        self.assertEqual(len(results.run_of(measurement([10, 20]), failed)["samples"]), 1)
+
+    def test_losses_count_for_the_class_of_their_queue_pair(self):
+        def loss(qpn, kind="source", response=False, direction="forward"):
+            return {"kind": kind, "direction": direction, "flow": {"dst_qpn": qpn, "response": response}}
+        losses = [loss(100), loss(100), loss(101), loss(100, kind="retransmit"), loss(17, response=True),
+                  loss(100, direction="reverse"), {"kind": "repair", "direction": "forward", "flow": None}]
+        classes = results.run_of(measurement([1, 1], losses), measurement([1, 1]))["classes"]
+        self.assertEqual([classes[name]["lost_packets"] for name in "ab"], [2, 1])
+
+    def test_wan_figures_are_of_both_directions(self):
+        run = results.run_of(measurement([1]), measurement([1]))
+        self.assertEqual(run["wan_bytes"], {"source": 2000, "repair": 0, "retransmit": 100, "control": 0})
+        self.assertEqual(run["wan"]["realised"], {"loss": 0.02, "burst": 2})
+
+    def test_the_document_is_valid_and_the_validator_notices_what_is_not(self):
+        document = results.document([results.run_of(measurement([1, 2]), measurement([1, 2]))])
+        self.assertEqual(faults(document), [])
+        del document["runs"][0]["classes"]["a"]["corrupt_bytes"]
+        document["runs"][0]["seed"] = "1"
+        document["runs"][0]["timeouts"] = True
+        self.assertEqual(faults(document), ["results.runs[0].seed is str", "results.runs[0].classes.a.corrupt_bytes is missing",
+                                            "results.runs[0].timeouts is bool"])
+        self.assertEqual(faults([]), ["results is no object"])
+
+    def test_two_losses_are_kept_apart(self):
+        skewed = dataclasses.replace(measurement([1]), scenario=Scenario(loss="1e-3,0"))
+        self.assertEqual(results.run_of(skewed, measurement([1]))["wan"]["loss"], [1e-3, 0])
+
+
+if __name__ == "__main__":
+    unittest.main()
