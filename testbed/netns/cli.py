@@ -8,7 +8,8 @@ import signal
 import sys
 
 from testbed.netns import policy
-from testbed.netns.errors import LabError, MachineError, UsageError
+from testbed.netns.errors import LabError, MachineError
+from testbed.netns.measure import wan_settings
 from testbed.netns.run import run
 from testbed.netns.scenario import PMTUS, Scenario
 from testbed.netns.standing import down, up
@@ -83,9 +84,9 @@ def _up(options: argparse.Namespace) -> None:
     if options.profile is not None:
         settings = WanSettings(profile=options.profile.resolve(), seed=options.seed)
     else:
-        rtt_ms = _scenario(argparse.Namespace(**{**dataclasses.asdict(Scenario()), **vars(options)})).rtt_ms
-        settings = WanSettings(rate=options.rate, delay=f"{rtt_ms / 2}ms", loss=options.loss, burst=options.burst,
-                               seed=options.seed)
+        scenario = Scenario(loss=options.loss, burst=options.burst, rtt=options.rtt, rate=options.rate,
+                            pmtu=options.pmtu, seed=options.seed)
+        settings = wan_settings(scenario, lossless=False)
     up(options.name, settings, wan_mtu_for(options.pmtu))
 
 
@@ -103,16 +104,24 @@ def _dispatch(options: argparse.Namespace) -> None:
             down(options.name)
 
 
+def _unwind(number: int, _frame: object) -> None:
+    """Ctrl-C, a polite kill and a closed terminal leave by `finally`, which takes the lab down; once, so that an impatient
+    second Ctrl-C does not interrupt that."""
+    for again in _ENDINGS:
+        signal.signal(again, signal.SIG_IGN)
+    sys.exit(128 + number)
+
+
+_ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
 def main() -> int:
     options = _parser().parse_args()
-    # A polite kill and a closed terminal unwind like Ctrl-C does, so that `finally` takes the lab down.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    signal.signal(signal.SIGHUP, lambda *_: sys.exit(129))
+    for number in _ENDINGS:
+        signal.signal(number, _unwind)
     try:
         _dispatch(options)
         return 0
-    except (LabError, UsageError, MachineError) as error:
+    except LabError as error:
         print(f"lab: {error}" + (f"\nHINT: {error.hint}" if error.hint else ""), file=sys.stderr)
         return error.status
-    except KeyboardInterrupt:
-        return 130

@@ -22,14 +22,14 @@ class Measurement:
     losses: list[dict[str, Any]]  # its loss log
 
 
-def wan_settings(policy: Policy, scenario: Scenario) -> WanSettings:
-    return WanSettings(rate=scenario.rate, delay=f"{scenario.rtt_ms / 2}ms", loss="0" if policy.lossless else scenario.loss,
-                       burst=1 if policy.lossless else scenario.burst, queue=f"{QUEUE_BDPS}bdp", seed=scenario.seed)
+def wan_settings(scenario: Scenario, lossless: bool) -> WanSettings:
+    return WanSettings(rate=scenario.rate, delay=f"{scenario.rtt_ms / 2}ms", loss="0" if lossless else scenario.loss,
+                       burst=1 if lossless else scenario.burst, queue=f"{QUEUE_BDPS}bdp", seed=scenario.seed)
 
 
 def measure(topology: Topology, policy: Policy, scenario: Scenario, folder: pathlib.Path) -> Measurement:
     """Leaves every program's output and log in `folder`, which is there and empty."""
-    wan = Wan(topology["wan"], wan_settings(policy, scenario), folder)
+    wan = Wan(topology["wan"], wan_settings(scenario, policy.lossless), folder)
     try:
         capture = Capture(topology, folder) if scenario.pcap else None
         try:

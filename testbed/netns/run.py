@@ -26,7 +26,7 @@ def _measure(topology: Topology, policy: Policy, scenario: Scenario, out: pathli
     measurement = measure(topology, policy, scenario, folder)
     lost = tail_drops(measurement)
     if lost:
-        raise LabError(f"{policy.name}: {lost} packets were dropped at the tail of the WAN's queue; the cell is invalid",
+        raise LabError(f"{policy.name}: {lost} packets dropped at the tail of the WAN's queue; the cell is invalid",
                        "more was sent than windows, queue and rate allow; see wan.json")
     return measurement
 

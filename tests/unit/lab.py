@@ -51,8 +51,10 @@ class Policies(unittest.TestCase):
 
     def test_the_bound_loses_nothing(self):
         scenario = Scenario(loss="1e-2", burst=4)
-        self.assertEqual(wan_settings(policy.load("lossless"), scenario).loss, "0")
-        self.assertEqual(wan_settings(policy.load("gbn"), scenario).loss, "1e-2")
+        self.assertTrue(policy.load("lossless").lossless)
+        self.assertFalse(policy.load("gbn").lossless)
+        self.assertEqual(wan_settings(scenario, lossless=True).loss, "0")
+        self.assertEqual(wan_settings(scenario, lossless=False).loss, "1e-2")
 
     def test_unknown_keys_are_refused(self):
         with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
@@ -78,7 +80,7 @@ def measurement(fct_ms: list[float], losses=(), qpn_base=100) -> Measurement:
                   "classes": {name: {"messages": n, "bytes": 1000 * n, "retransmitted_packets": 7}
                               for name, n in count.items()}},
                  {"messages": arrived,
-                  "classes": {name: {"filled_bytes": 0, "declared_fill_bytes": 0, "corrupt_bytes": 0} for name in count}}),
+                  "classes": dict.fromkeys(count, {"filled_bytes": 0, "declared_fill_bytes": 0, "corrupt_bytes": 0})}),
         {"forward": direction, "reverse": direction, "late_us": {}}, list(losses))
 
 
@@ -127,8 +129,9 @@ class Results(unittest.TestCase):
         del document["runs"][0]["classes"]["a"]["corrupt_bytes"]
         document["runs"][0]["seed"] = "1"
         document["runs"][0]["timeouts"] = True
-        self.assertEqual(faults(document), ["results.runs[0].seed is str", "results.runs[0].classes.a.corrupt_bytes is missing",
-                                            "results.runs[0].timeouts is bool"])
+        self.assertEqual(faults(document), [
+            "results.runs[0].seed is str", "results.runs[0].classes.a.corrupt_bytes is missing",
+            "results.runs[0].timeouts is bool"])
         self.assertEqual(faults([]), ["results is no object"])
 
     def test_two_losses_are_kept_apart(self):
