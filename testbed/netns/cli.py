@@ -105,8 +105,8 @@ def _dispatch(options: argparse.Namespace) -> None:
 
 
 def _unwind(number: int, _frame: object) -> None:
-    """Ctrl-C, a polite kill and a closed terminal leave by `finally`, which takes the lab down; once, so that an impatient
-    second Ctrl-C does not interrupt that."""
+    """Ctrl-C, a polite kill and a closed terminal leave by `finally`, which takes the lab down. Only once: an impatient
+    second Ctrl-C must not interrupt that."""
     for again in _ENDINGS:
         signal.signal(again, signal.SIG_IGN)
     sys.exit(128 + number)
