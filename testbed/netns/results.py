@@ -91,19 +91,21 @@ def run_of(measurement: Measurement, reference: Measurement) -> dict[str, Any]:
         "fct_ms": distribution([sample["fct_ms"] for sample in samples], with_p95=True),
         "slowdown": distribution([sample["slowdown"] for sample in samples]),
         "classes": _classes(measurement, samples), "wan_bytes": kind_bytes,
-        "goodput_mbit": goodput_mbit(measurement),
+        "throughput": throughput(measurement),
         "recovery_ms": {"p50": None, "p99": None}, "timeouts": totals["timeouts"],
         "timeout_wait_ms": totals["timeout_wait_ns"] / 1e6, "qp_errors": totals["qp_errors"],
         "agent": {"a": {}, "b": {}}, "skipped": [], "samples": samples}
 
 
-def goodput_mbit(measurement: Measurement) -> float | None:
-    """Payload of completed messages over the time from the first post to the last completion."""
+def throughput(measurement: Measurement) -> dict[str, float | None]:
+    """From the first post to the last completion: payload of completed messages, and IP bytes of all packets that entered
+    the WAN towards the responder, which is what `rate` counts."""
     done = [row for row in measurement.transfer.requester["messages"] if row["complete_ns"]]
     if not done:
-        return None
-    elapsed_ns = max(row["complete_ns"] for row in done) - min(row["post_ns"] for row in done)
-    return sum(row["bytes"] for row in done) * 8 / (elapsed_ns / 1e9) / 1e6
+        return {"payload_mbit": None, "link_mbit": None}
+    elapsed_us = (max(row["complete_ns"] for row in done) - min(row["post_ns"] for row in done)) / 1e3
+    return {"payload_mbit": sum(row["bytes"] for row in done) * 8 / elapsed_us,
+            "link_mbit": measurement.wan["forward"]["bytes"] * 8 / elapsed_us}
 
 
 def _git() -> str:

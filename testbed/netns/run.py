@@ -4,6 +4,7 @@ import json
 import pathlib
 import shutil
 import sys
+from typing import Any
 
 from testbed.netns import results
 from testbed.netns.errors import LabError
@@ -46,16 +47,21 @@ def run(name: str, policy_name: str, scenario: Scenario, out: pathlib.Path) -> N
     document = results.document([results.run_of(measured, reference)])
     (out / "results.json").write_text(json.dumps(document, indent=1) + "\n")
     print(table.render(document))
-    goodput = document["runs"][0]["goodput_mbit"]
-    print(f"{goodput:.1f} Mbit/s of payload, {100 * goodput * 1e6 / scenario.rate_bits:.0f} % of the link"
-          if goodput else "no message completed")
+    print(_throughput_line(document["runs"][0], scenario))
     print(f"results: {out / 'results.json'}")
     _judge(document["runs"][0])
 
 
-def _judge(run_entry: dict) -> None:
-    corrupt = sum(figures["corrupt_bytes"] for figures in run_entry["classes"].values())
+def _throughput_line(entry: dict[str, Any], scenario: Scenario) -> str:
+    payload, link = entry["throughput"]["payload_mbit"], entry["throughput"]["link_mbit"]
+    if payload is None:
+        return "no message completed"
+    return f"{payload:.1f} Mbit/s of payload; {link:.1f} Mbit/s on the WAN, {100e6 * link / scenario.rate_bits:.0f} % of it"
+
+
+def _judge(entry: dict[str, Any]) -> None:
+    corrupt = sum(figures["corrupt_bytes"] for figures in entry["classes"].values())
     if corrupt:
         raise LabError(f"{corrupt} bytes arrived corrupt")
-    if run_entry["qp_errors"]:
-        raise LabError(f"{run_entry['qp_errors']} queue pairs failed", "is the WAN worse than the retries can bear?")
+    if entry["qp_errors"]:
+        raise LabError(f"{entry['qp_errors']} queue pairs failed", "is the WAN worse than the retries can bear?")

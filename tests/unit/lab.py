@@ -71,7 +71,7 @@ def measurement(fct_ms: list[float], losses=(), qpn_base=100) -> Measurement:
              "complete_ns": round(fct * 1e6) + i} for i, (name, fct) in enumerate(zip(names, fct_ms))]
     arrived = [{"id": i, "class": name, "qpn": qpn_base + i % 2} for i, name in enumerate(names)]
     count = {name: names.count(name) for name in ("a", "b")}
-    direction = {"packets": 100, "lost": 2, "loss_runs": 1, "tail_drops": 0,
+    direction = {"bytes": 1050, "packets": 100, "lost": 2, "loss_runs": 1, "tail_drops": 0,
                  "kinds": {kind: {"bytes": size} for kind, size in
                            (("source", 1000), ("repair", 0), ("retransmit", 50), ("control", 0))}}
     return Measurement(
@@ -133,6 +133,11 @@ class Results(unittest.TestCase):
             "results.runs[0].seed is str", "results.runs[0].classes.a.corrupt_bytes is missing",
             "results.runs[0].timeouts is bool"])
         self.assertEqual(faults([]), ["results is no object"])
+
+    def test_throughput_is_that_of_payload_and_of_the_wan(self):
+        throughput = results.run_of(measurement([10, 20]), measurement([10, 20]))["throughput"]
+        self.assertAlmostEqual(throughput["payload_mbit"], 2000 * 8 / 20e3, places=5)
+        self.assertAlmostEqual(throughput["link_mbit"], 1050 * 8 / 20e3, places=5)
 
     def test_two_losses_are_kept_apart(self):
         skewed = dataclasses.replace(measurement([1]), scenario=Scenario(loss="1e-3,0"))
