@@ -201,12 +201,10 @@ bool PeerSession::hello_due(Nanoseconds now) const {
 Hello PeerSession::next_hello(Nanoseconds now) {
   // To whom: the one that is waiting for an answer, else whom we know best.
   Remote* to = nullptr;
-  if (candidate_ && candidate_->echo_wanted) {
+  if (candidate_ && (candidate_->echo_wanted || !peer_)) {
     to = &*candidate_;
   } else if (peer_) {
     to = &*peer_;
-  } else if (candidate_) {
-    to = &*candidate_;
   }
   if (to == nullptr || !to->echo_wanted) {
     next_hello_at_ = now + hello_interval_;

@@ -96,6 +96,8 @@ class PeerSession {
   std::optional<Nanoseconds> rtt() const { return clock_.rtt(); }
   // The newest hello of the adopted peer: its capabilities, MTU, class names; nullopt before.
   const std::optional<Hello>& peer_hello() const { return peer_hello_; }
+  // Whether class ids mean the same on both sides. When not, the peer's streams are to be taken for class 0.
+  bool same_classes() const { return peer_hello_ && peer_hello_->classes_digest == config_.classes_digest; }
   const BootId& own_boot_id() const { return config_.own_boot_id; }
 
  private:

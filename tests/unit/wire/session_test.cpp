@@ -266,11 +266,26 @@ TEST_F(Session, AnotherKeyIsRefused) {
   }
 }
 
-TEST_F(Session, ClassesDigestReachesThePeer) {
-  PeerSession c({.psk = {}, .own_boot_id = {1}, .classes_digest = 77});
-  const Hello hello = c.next_hello(milliseconds(1));
-  EXPECT_EQ(hello.classes_digest, 77U);
-  EXPECT_EQ(decode_hello(encoded(hello)).value(), hello);
+TEST(SessionClasses, AreTheSameOnlyWhenTheDigestsAre) {
+  PeerSession a({.psk = {}, .own_boot_id = {1}, .classes_digest = 77});
+  for (const std::uint64_t digest : {77, 78}) {
+    PeerSession b(
+        {.psk = {}, .own_boot_id = {2, static_cast<std::uint8_t>(digest)}, .classes_digest = digest});
+    EXPECT_FALSE(b.same_classes()) << "nothing known yet";
+    Nanoseconds now = milliseconds(digest);
+    // Each answers the other until b has seen its own id echoed.
+    PeerSession* sender = &b;
+    PeerSession* receiver = &a;
+    while (!b.peer_hello()) {
+      now += milliseconds(60);
+      Bytes packet(kEnvelopeBytes + 72);
+      encode(sender->next_hello(now), MutableByteView(packet).subspan(kHeaderBytes));
+      ASSERT_TRUE(sender->seal(PacketType::kHello, packet));
+      ASSERT_TRUE(receiver->open(packet, now));
+      std::swap(sender, receiver);
+    }
+    EXPECT_EQ(b.same_classes(), digest == 77);
+  }
 }
 
 TEST_F(Session, DeadlinesAreNeverMissed) {
