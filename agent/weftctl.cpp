@@ -7,6 +7,8 @@
 
 #include "agent/base/exit_code.h"
 #include "agent/base/version.h"
+#include "agent/ctl/agent_calls.h"
+#include "agent/ctl/check.h"
 #include "agent/ctl/decode.h"
 #include "agent/ctl/genkey.h"
 
@@ -15,6 +17,10 @@ int main(int argc, char** argv) try {
   app.set_version_flag("--version", std::string(weft::kVersion));
   app.require_subcommand(1);
   weft::ctl::Action chosen;
+  weft::ctl::add_status(app, chosen);
+  weft::ctl::add_reload(app, chosen);
+  weft::ctl::add_mode(app, chosen);
+  weft::ctl::add_check(app, chosen);
   weft::ctl::add_decode(app, chosen);
   weft::ctl::add_genkey(app, chosen);
   try {

@@ -87,6 +87,9 @@ Result<std::unique_ptr<Daemon>> Daemon::start(DaemonOptions options, control::Co
       [&](recovery::FrameIo& io) { return std::make_unique<RepairProcessor>(*engine, io); });
   if (!datapath) return fail(datapath.error());
   daemon->datapath_ = std::move(*datapath);
+  auto api = ApiServer::listen(daemon->config_.api_socket);
+  if (!api) return fail(api.error());
+  daemon->api_ = std::move(*api);
   say_generic(daemon->config_.lan);
   say_generic(daemon->config_.wan);
   return daemon;
@@ -96,53 +99,101 @@ Status Daemon::run() {
   spdlog::info("{}", status_line());
   notifier_.ready(status_line());
   for (;;) {
-    pollfd fds{signals_.get(), POLLIN, 0};
-    ::poll(&fds, 1, kSupervisionPeriodMs);
+    pollfd fds[] = {{signals_.get(), POLLIN, 0}, {api_->fd(), POLLIN, 0}};
+    ::poll(fds, std::size(fds), kSupervisionPeriodMs);
     signalfd_siginfo signal{};
     if (::read(signals_.get(), &signal, sizeof(signal)) == sizeof(signal)) {
       if (signal.ssi_signo != SIGHUP) break;
-      reload();
+      static_cast<void>(reload());  // logged there
     }
+    api_->serve([this](const nlohmann::json& request) { return answer(request); });
     supervise(monotonic_now());
   }
   notifier_.stopping();
   datapath_->stop();
   spdlog::info("stopped: the bridge has the traffic");
   if (options_.stats_path.empty()) return {};
+  const auto counted = statistics();
+  if (!counted) return fail(counted.error());
+  return write_file(options_.stats_path, counted->dump(2));
+}
+
+Result<nlohmann::json> Daemon::statistics() {
   std::vector<RepairProcessor::PeerReport> peers;
-  datapath_->run_inside(
+  const bool answered = datapath_->run_inside(
       [&](std::uint32_t, dataplane::Processor& processor) {
         peers = static_cast<RepairProcessor&>(processor).report();
       },
       kErrandPatience);
-  const auto statistics = statistics_json(*datapath_, peers, config_.policy.classes, flows_shed_);
-  if (!statistics) return fail(statistics.error());
-  return write_file(options_.stats_path, statistics->dump(2));
+  if (!answered) return fail("the data path does not answer");
+  return statistics_json(*datapath_, peers, config_.policy.classes, flows_shed_);
 }
 
-void Daemon::reload() {
-  notifier_.reloading();
-  const Status done = [&]() -> Status {
-    auto next = control::load_config(options_.config_path);
-    if (!next) return fail(next.error());
-    if (auto allowed = check_reload(config_, *next); !allowed) return allowed;
-    if (auto checked = check_key_files(*next); !checked) return checked;
-    if (auto checked = check_machine(*next); !checked) return checked;
-    auto engine = engine_config(*next);
-    if (!engine) return fail(engine.error());
-    if (auto applied = datapath_->classifier().apply(classifier_tables(*next), next->policy.classes);
-        !applied) {
-      return applied;
-    }
-    config_ = std::move(*next);
-    const bool replaced = datapath_->run_inside(
-        [&](std::uint32_t, dataplane::Processor& processor) {
-          static_cast<RepairProcessor&>(processor).replace(*engine);
+Result<nlohmann::json> Daemon::answer(const nlohmann::json& request) {
+  const std::string command = request["command"];
+  if (command == "status") {
+    auto result = statistics();
+    if (result) (*result)["mode"] = mode_name(config_.mode);
+    return result;
+  }
+  if (command == "reload") {
+    if (auto done = reload(); !done) return fail(done.error());
+    return nlohmann::json(status_line());
+  }
+  if (command == "mode") {
+    const auto mode = control::parse_mode(request.value("mode", std::string()));
+    if (!mode) return fail(mode.error());
+    if (auto done = change_mode(*mode); !done) return fail(done.error());
+    return nlohmann::json(status_line());
+  }
+  return fail(fmt::format("unknown command '{}'", command), {}, "status, reload or mode");
+}
+
+// Until the next reload, which brings back the file's.
+Status Daemon::change_mode(control::Mode mode) {
+  control::Config next = config_;
+  next.mode = mode;
+  if (auto applied = datapath_->classifier().apply(classifier_tables(next), next.policy.classes); !applied) {
+    return applied;
+  }
+  config_.mode = mode;
+  if (mode != control::Mode::kProtect) {
+    datapath_->run_inside(
+        [](std::uint32_t, dataplane::Processor& processor) {
+          static_cast<RepairProcessor&>(processor).release_all();
         },
         kErrandPatience);
-    if (!replaced) return fail("the data path does not answer; its recovery keeps the policy it had");
-    return {};
-  }();
+  }
+  spdlog::info("mode changed: {}", status_line());
+  notifier_.status(status_line());
+  return {};
+}
+
+Status Daemon::reload_config() {
+  auto next = control::load_config(options_.config_path);
+  if (!next) return fail(next.error());
+  if (auto allowed = check_reload(config_, *next); !allowed) return allowed;
+  if (auto checked = check_key_files(*next); !checked) return checked;
+  if (auto checked = check_machine(*next); !checked) return checked;
+  auto engine = engine_config(*next);
+  if (!engine) return fail(engine.error());
+  if (auto applied = datapath_->classifier().apply(classifier_tables(*next), next->policy.classes);
+      !applied) {
+    return applied;
+  }
+  config_ = std::move(*next);
+  const bool replaced = datapath_->run_inside(
+      [&](std::uint32_t, dataplane::Processor& processor) {
+        static_cast<RepairProcessor&>(processor).replace(*engine);
+      },
+      kErrandPatience);
+  if (!replaced) return fail("the data path does not answer; its recovery keeps the policy it had");
+  return {};
+}
+
+Status Daemon::reload() {
+  notifier_.reloading();
+  const Status done = reload_config();
   if (done) {
     spdlog::info("reloaded: {}", status_line());
   } else {
@@ -150,6 +201,7 @@ void Daemon::reload() {
     spdlog::error("not reloaded: the running configuration stays");
   }
   notifier_.ready(status_line());
+  return done;
 }
 
 void Daemon::supervise(Nanoseconds now) {

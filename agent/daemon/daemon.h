@@ -3,6 +3,7 @@
 //
 //   SIGTERM, SIGINT  programs detached, what was taken sent on, statistics written, exit
 //   SIGHUP           configuration read again; a bad file changes nothing
+//   local API        agent/control/api.h
 #pragma once
 
 #include <memory>
@@ -11,6 +12,7 @@
 
 #include "agent/base/unique_fd.h"
 #include "agent/control/config.h"
+#include "agent/daemon/api_server.h"
 #include "agent/daemon/notifier.h"
 #include "agent/daemon/overload_guard.h"
 #include "agent/dataplane/datapath.h"
@@ -36,7 +38,11 @@ class Daemon {
   Daemon(DaemonOptions options, control::Config config)
       : options_(std::move(options)), config_(std::move(config)) {}
 
-  void reload();
+  Status reload();
+  Status reload_config();
+  Status change_mode(control::Mode mode);
+  Result<nlohmann::json> answer(const nlohmann::json& request);
+  Result<nlohmann::json> statistics();
   void supervise(Nanoseconds now);
   void shed_newest_flow();
   std::string status_line() const;
@@ -44,6 +50,7 @@ class Daemon {
   DaemonOptions options_;
   control::Config config_;
   UniqueFd signals_;
+  std::optional<ApiServer> api_;
   std::unique_ptr<dataplane::Datapath> datapath_;
   Notifier notifier_;
   OverloadGuard overload_;

@@ -41,6 +41,8 @@ mtu = 1500
 name = "dc-b"
 prefixes = ["10.2.0.0/16", "fd00:2::/48"]
 key_file = "{key}"
+[api]
+socket = "{socket}"
 {more}
 """
 
@@ -87,6 +89,13 @@ class Weftd:
             check(time.monotonic() < deadline, f"weftd did not log '{text}': {self.log()}")
             time.sleep(0.01)
 
+    def ctl(self, *words, expect=0):
+        """weftctl with this agent's socket: its output when it exits as expected."""
+        done = subprocess.run([str(BIN / "weftctl"), *words, "--socket", str(self.rig.scratch / "weftd.sock")],
+                              text=True, capture_output=True, timeout=20)
+        check(done.returncode == expect, f"weftctl {words} exited with {done.returncode}: {done.stdout}{done.stderr}")
+        return done.stdout if expect == 0 else done.stderr
+
     def signal(self, number):
         self.process.send_signal(number)
 
@@ -104,6 +113,10 @@ class Statistics:
     def packets(self, port, cause, class_name=None):
         return sum(row["packets"] for row in self.data["xdp"]
                    if row["port"] == port and row["cause"] == cause and class_name in (None, row["class"]))
+
+    def event(self, name):
+        """Of the recovery engine, over all peers and classes."""
+        return sum(sum(peer["events"].get(name, {}).values()) for peer in self.data["peers"])
 
     def queue(self, port, counter):
         return sum(row[counter] for row in self.data["queues"] if row["port"] == port)
@@ -195,7 +208,8 @@ class Rig:
             key.write_text(base64.b64encode(os.urandom(32)).decode() + "\n")
             key.chmod(0o600)
         path = self.scratch / name
-        path.write_text(CONFIG.format(mode=mode, lan=lan, wan=wan, xdp=xdp, key=key, more=more))
+        path.write_text(CONFIG.format(mode=mode, lan=lan, wan=wan, xdp=xdp, key=key, more=more,
+                                      socket=self.scratch / "weftd.sock"))
         return path
 
     def weftd(self, *arguments, **config):

@@ -1,0 +1,125 @@
+#include "agent/ctl/agent_calls.h"
+
+#include <cstdio>
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "agent/base/exit_code.h"
+#include "agent/control/api.h"
+#include "agent/control/config.h"
+
+namespace weft::ctl {
+namespace {
+
+using nlohmann::json;
+
+struct Call {
+  std::string socket = control::Config().api_socket;
+  json request;
+  bool as_json = false;
+};
+
+// Every call has these.
+std::shared_ptr<Call> add_call(CLI::App& command, std::string_view name) {
+  auto call = std::make_shared<Call>();
+  call->request["command"] = name;
+  command.add_option("--socket", call->socket, "the agent's [api] socket")->capture_default_str();
+  command.add_flag("--json", call->as_json, "print the answer as JSON");
+  return call;
+}
+
+int perform(const Call& call, void (*print)(const json& result)) {
+  const auto result = control::call_agent(call.socket, call.request);
+  if (!result) {
+    std::cerr << "weftctl: " << result.error().to_string() << '\n';
+    return kExitFailed;
+  }
+  if (call.as_json) {
+    std::cout << result->dump(2) << '\n';
+  } else {
+    print(*result);
+  }
+  return kExitOk;
+}
+
+// Sum over classes.
+std::uint64_t event(const json& peer, const char* name) {
+  std::uint64_t sum = 0;
+  const auto events = peer.at("events");
+  if (const auto found = events.find(name); found != events.end()) {
+    for (const json& count : *found)
+      sum += count.get<std::uint64_t>();
+  }
+  return sum;
+}
+
+double percent(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+}
+
+void print_peer(const json& peer) {
+  const json& loss = peer.at("measured_loss");
+  const auto lost = loss.at("lost_packets").get<std::uint64_t>();
+  const auto expected = loss.at("expected_packets").get<std::uint64_t>();
+  const auto source_bytes = event(peer, "source_sent_bytes");
+  fmt::print("peer {}: {}\n", peer.at("name").get<std::string>(),
+             peer.at("ready").get<bool>() ? "protected" : "not connected, traffic passes unprotected");
+  if (!peer.at("rtt_ms").is_null())
+    fmt::print("  round trip      {:.1f} ms\n", peer.at("rtt_ms").get<double>());
+  fmt::print(
+      "  to it           {} packets, {} flows; it reports {} of {} lost ({:.2g} %), {} beyond repair\n",
+      event(peer, "source_sent"), peer.at("flows").at("sending").get<std::uint64_t>(), lost, expected,
+      percent(lost, expected), loss.at("undecodable_packets").get<std::uint64_t>());
+  fmt::print("  overhead        repairs {:.2f} %, control {:.2f} % of source bytes\n",
+             percent(event(peer, "repair_sent_bytes"), source_bytes),
+             percent(event(peer, "control_sent_bytes"), source_bytes));
+  fmt::print("  from it         {} packets, {} flows; {} lost, {} rebuilt, {} filled, {} wrong ICRC\n",
+             event(peer, "source_received"), peer.at("flows").at("receiving").get<std::uint64_t>(),
+             event(peer, "lost_packets"), event(peer, "recovered"), event(peer, "filled"),
+             event(peer, "source_bad_icrc"));
+  fmt::print("  held now        {} frames; {} kept for decoding\n",
+             peer.at("frames").at("held").get<std::uint64_t>(),
+             peer.at("frames").at("kept").get<std::uint64_t>());
+}
+
+void print_status(const json& status) {
+  fmt::print("mode {}; {} stalls, {} flows shed\n", status.at("mode").get<std::string>(),
+             status.at("stalls").get<std::uint64_t>(), status.at("flows_shed").get<std::uint64_t>());
+  for (const json& peer : status.at("peers"))
+    print_peer(peer);
+}
+
+void print_line(const json& line) { fmt::print("{}\n", line.get<std::string>()); }
+
+}  // namespace
+
+void add_status(CLI::App& app, Action& chosen) {
+  CLI::App* command =
+      app.add_subcommand("status", "What the running agent does: peers, loss, repairs, fills");
+  auto call = add_call(*command, "status");
+  command->callback([call, &chosen] { chosen = [call] { return perform(*call, print_status); }; });
+}
+
+void add_reload(CLI::App& app, Action& chosen) {
+  CLI::App* command = app.add_subcommand("reload", "Have the running agent read its configuration again");
+  auto call = add_call(*command, "reload");
+  command->callback([call, &chosen] { chosen = [call] { return perform(*call, print_line); }; });
+}
+
+void add_mode(CLI::App& app, Action& chosen) {
+  CLI::App* command = app.add_subcommand("mode", "Change the running agent's mode until the next reload");
+  auto call = add_call(*command, "mode");
+  auto mode = std::make_shared<std::string>();
+  command->add_option("MODE", *mode, "protect, observe or bypass")
+      ->required()
+      ->check(CLI::IsMember({"protect", "observe", "bypass"}));
+  command->callback([call, mode, &chosen] {
+    call->request["mode"] = *mode;
+    chosen = [call] { return perform(*call, print_line); };
+  });
+}
+
+}  // namespace weft::ctl

@@ -1,0 +1,35 @@
+#include "agent/ctl/check.h"
+
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "agent/base/exit_code.h"
+#include "agent/control/config.h"
+#include "agent/daemon/assembly.h"
+
+namespace weft::ctl {
+namespace {
+
+int check(const std::string& path) {
+  const auto config = control::load_config(path);
+  const Status keys = config ? daemon::check_key_files(*config) : Status();
+  if (config && keys) {
+    std::cout << path << ": good\n";
+    return kExitOk;
+  }
+  std::cerr << (config ? keys.error() : config.error()).to_string() << '\n';
+  return kExitUsage;
+}
+
+}  // namespace
+
+void add_check(CLI::App& app, Action& chosen) {
+  CLI::App* command =
+      app.add_subcommand("check", "Check a configuration and its key files; exit status 2 if bad");
+  auto path = std::make_shared<std::string>("/etc/weft/weftd.toml");
+  command->add_option("--config", *path, "configuration file")->capture_default_str();
+  command->callback([path, &chosen] { chosen = [path] { return check(*path); }; });
+}
+
+}  // namespace weft::ctl

@@ -1,0 +1,35 @@
+// weftd's end of the local API (agent/control/api.h). Runs on the control thread, one caller at a time; a caller that
+// does not send its line within a fraction of a second is hung up on.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "agent/base/result.h"
+#include "agent/base/unique_fd.h"
+
+namespace weft::daemon {
+
+class ApiServer {
+ public:
+  using Handler = std::function<Result<nlohmann::json>(const nlohmann::json& request)>;
+
+  // Listens at `path`. A socket left there by an agent that died is replaced; one that answers is not.
+  static Result<ApiServer> listen(const std::string& path);
+  ApiServer(ApiServer&&) noexcept = default;
+  ApiServer& operator=(ApiServer&&) noexcept = default;
+  ~ApiServer();
+
+  int fd() const { return listener_.get(); }  // readable: somebody calls
+  // Answers whoever is calling.
+  void serve(const Handler& handler);
+
+ private:
+  ApiServer(std::string path, UniqueFd listener) : path_(std::move(path)), listener_(std::move(listener)) {}
+  std::string path_;
+  UniqueFd listener_;
+};
+
+}  // namespace weft::daemon
