@@ -1,9 +1,11 @@
 """Runs one policy once in a lab that is up, and collects what every program said."""
 
+import contextlib
 import dataclasses
 import pathlib
 from typing import Any
 
+from testbed.netns.agents import Agents
 from testbed.netns.capture import Capture
 from testbed.netns.endpoints import Transfer, transfer
 from testbed.netns.errors import LabError
@@ -20,6 +22,7 @@ class Measurement:
     transfer: Transfer
     wan: dict[str, Any]  # weft-wan's statistics
     losses: list[dict[str, Any]]  # its loss log
+    agents: dict[str, Any]  # their statistics, by side; empty without agents
 
 
 def wan_settings(scenario: Scenario, lossless: bool) -> WanSettings:
@@ -29,25 +32,26 @@ def wan_settings(scenario: Scenario, lossless: bool) -> WanSettings:
 
 def measure(topology: Topology, policy: Policy, scenario: Scenario, folder: pathlib.Path) -> Measurement:
     """Leaves every program's output and log in `folder`, which is there and empty."""
-    wan = Wan(topology["wan"], wan_settings(scenario, policy.lossless), folder)
-    try:
+    with contextlib.ExitStack() as running:
+        wan = Wan(topology["wan"], wan_settings(scenario, policy.lossless), folder)
+        running.callback(wan.process.stop)
         capture = Capture(topology, folder) if scenario.pcap else None
-        try:
-            done = transfer(topology, scenario, folder)
-            if capture:
-                capture.stop()
-        finally:
-            if capture:
-                capture.kill()
+        if capture:
+            running.callback(capture.kill)
+        agents = Agents(topology, policy, scenario, folder) if policy.agents else None
+        if agents:
+            running.callback(agents.kill)
+        done = transfer(topology, scenario, folder)
+        agent_statistics = agents.stop() if agents else {}
+        if capture:
+            capture.stop()
         statistics = wan.stop()
-    finally:
-        wan.process.stop()
     for role in ("requester", "responder"):
         overruns = getattr(done, role)["totals"]["rx_overruns"]
         if overruns:
             raise LabError(f"the {role}'s socket lost {overruns} frames, which voids the run",
                            "is the machine overloaded? try a lower --rate")
-    return Measurement(policy, scenario, done, statistics, wan.losses())
+    return Measurement(policy, scenario, done, statistics, wan.losses(), agent_statistics)
 
 
 def tail_drops(measurement: Measurement) -> int:

@@ -8,8 +8,9 @@ from typing import Any
 from testbed.netns.errors import UsageError
 
 FOLDER = pathlib.Path(__file__).resolve().parents[1] / "policies"
-# The tables in front of which `endpoint` and `agents` stand are the agents' own and are checked by them.
-_KEYS = {"agents", "endpoint", "class", "fec", "tags"}
+# What is in these is the agents' own, and checked by them.
+_AGENT_TABLES = {"class", "fec", "tags"}
+_KEYS = {"agents", "endpoint"} | _AGENT_TABLES
 _RECOVERIES = {"gbn"}
 
 
@@ -19,6 +20,7 @@ class Policy:
     path: pathlib.Path
     agents: bool  # whether agents run in the gateways
     recovery: str  # of the endpoints
+    tables: dict[str, Any]  # [class], [fec] and [tags], for the agents
     # Whether the WAN may lose anything; the bound is the run in which it does not.
     lossless: bool
 
@@ -42,6 +44,8 @@ def load(name_or_path: str) -> Policy:
     if recovery not in _RECOVERIES:
         raise UsageError(f"{path}: endpoint recovery '{recovery}' is not in this version",
                          f"there is {', '.join(sorted(_RECOVERIES))}")
-    if table.get("agents", False):
-        raise UsageError(f"{path}: agents are not in this version", "policies with agents = false can be run")
-    return Policy(path.stem, path, agents=False, recovery=recovery, lossless=path.stem == "lossless")
+    agents = table.get("agents", True)
+    if not isinstance(agents, bool):
+        raise UsageError(f"{path}: 'agents' must be true or false")
+    tables = {key: value for key, value in table.items() if key in _AGENT_TABLES}
+    return Policy(path.stem, path, agents, recovery, tables, lossless=path.stem == "lossless")

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from testbed.netns.agents import event_count
 from testbed.netns.measure import Measurement, tail_drops
 
 SCHEMA = "weft-results/1"
@@ -54,6 +55,7 @@ def _lost_by_class(measurement: Measurement) -> Counter[str]:
 
 def _classes(measurement: Measurement, samples: list[dict[str, Any]]) -> dict[str, Any]:
     lost = _lost_by_class(measurement)
+    receiver = measurement.agents.get("b", {})
     classes = {}
     for name, sent in measurement.transfer.requester["classes"].items():
         arrived = measurement.transfer.responder["classes"][name]
@@ -62,7 +64,7 @@ def _classes(measurement: Measurement, samples: list[dict[str, Any]]) -> dict[st
             "messages": sent["messages"], "bytes": sent["bytes"],
             "fct_ms": distribution([sample["fct_ms"] for sample in own], with_p95=True),
             "slowdown": distribution([sample["slowdown"] for sample in own]),
-            "lost_packets": lost[name], "recovered_packets": 0,
+            "lost_packets": lost[name], "recovered_packets": event_count(receiver, "recovered", name),
             "retransmitted_packets": sent["retransmitted_packets"], "nack_retransmitted_packets": 0,
             "filled_bytes": arrived["filled_bytes"], "declared_fill_bytes": arrived["declared_fill_bytes"],
             "corrupt_bytes": arrived["corrupt_bytes"]}
@@ -94,12 +96,12 @@ def run_of(measurement: Measurement, reference: Measurement) -> dict[str, Any]:
         "throughput": throughput(measurement),
         "recovery_ms": {"p50": None, "p99": None}, "timeouts": totals["timeouts"],
         "timeout_wait_ms": totals["timeout_wait_ns"] / 1e6, "qp_errors": totals["qp_errors"],
-        "agent": {"a": {}, "b": {}}, "skipped": [], "samples": samples}
+        "agent": {side: measurement.agents.get(side, {}) for side in ("a", "b")}, "skipped": [], "samples": samples}
 
 
 def throughput(measurement: Measurement) -> dict[str, float | None]:
-    """From the first post to the last completion: payload of completed messages, and IP bytes of all packets that entered
-    the WAN towards the responder, which is what `rate` counts."""
+    """From the first post to the last completion: payload of completed messages, and IP bytes of all packets that
+    entered the WAN towards the responder, which is what `rate` counts."""
     done = [row for row in measurement.transfer.requester["messages"] if row["complete_ns"]]
     if not done:
         return {"payload_mbit": None, "link_mbit": None}

@@ -56,7 +56,8 @@ def _throughput_line(entry: dict[str, Any], scenario: Scenario) -> str:
     payload, link = entry["throughput"]["payload_mbit"], entry["throughput"]["link_mbit"]
     if payload is None:
         return "no message completed"
-    return f"{payload:.1f} Mbit/s of payload; {link:.1f} Mbit/s on the WAN, {100e6 * link / scenario.rate_bits:.0f} % of it"
+    share = link * 1e6 / scenario.rate_bits
+    return f"{payload:.1f} Mbit/s of payload; {link:.1f} Mbit/s on the WAN, {100 * share:.0f} % of its rate"
 
 
 def _judge(entry: dict[str, Any]) -> None:

@@ -5,11 +5,12 @@ import dataclasses
 import pathlib
 import sys
 import tempfile
+import tomllib
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 
-from testbed.netns import policy, results, units  # noqa: E402
+from testbed.netns import agents, policy, results, units  # noqa: E402
 from testbed.netns.endpoints import Transfer  # noqa: E402
 from testbed.netns.errors import UsageError  # noqa: E402
 from testbed.netns.measure import Measurement, wan_settings  # noqa: E402
@@ -56,6 +57,11 @@ class Policies(unittest.TestCase):
         self.assertEqual(wan_settings(scenario, lossless=True).loss, "0")
         self.assertEqual(wan_settings(scenario, lossless=False).loss, "1e-2")
 
+    def test_what_agents_are_given_reads_as_it_was_meant(self):
+        tables = {"mode": "protect", "role": {"kind": "gateway"}, "tags": {"dscp": {"10": "dp-high", "0": "none"}},
+                  "class": {"dp-low": {"fill_budget": 1e-2, "after": ["fill", "release"], "k": 32, "on": True}}}
+        self.assertEqual(tomllib.loads(agents.toml(tables)), tables)
+
     def test_unknown_keys_are_refused(self):
         with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
             file.write("agents = false\nendpoints = 3\n")
@@ -81,7 +87,7 @@ def measurement(fct_ms: list[float], losses=(), qpn_base=100) -> Measurement:
                               for name, n in count.items()}},
                  {"messages": arrived,
                   "classes": dict.fromkeys(count, {"filled_bytes": 0, "declared_fill_bytes": 0, "corrupt_bytes": 0})}),
-        {"forward": direction, "reverse": direction, "late_us": {}}, list(losses))
+        {"forward": direction, "reverse": direction, "late_us": {}}, list(losses), {})
 
 
 class Results(unittest.TestCase):
@@ -138,6 +144,13 @@ class Results(unittest.TestCase):
         throughput = results.run_of(measurement([10, 20]), measurement([10, 20]))["throughput"]
         self.assertAlmostEqual(throughput["payload_mbit"], 2000 * 8 / 20e3, places=5)
         self.assertAlmostEqual(throughput["link_mbit"], 1050 * 8 / 20e3, places=5)
+
+    def test_what_the_far_agent_recovered_is_counted_by_class(self):
+        far = {"peers": [{"events": {"recovered": {"a": 3}}},
+                         {"events": {"recovered": {"a": 1, "b": 2}, "held": {"b": 9}}}]}
+        run = results.run_of(dataclasses.replace(measurement([1, 1]), agents={"a": {}, "b": far}), measurement([1, 1]))
+        self.assertEqual([run["classes"][name]["recovered_packets"] for name in "ab"], [4, 2])
+        self.assertEqual(run["agent"]["b"], far)
 
     def test_two_losses_are_kept_apart(self):
         skewed = dataclasses.replace(measurement([1]), scenario=Scenario(loss="1e-3,0"))

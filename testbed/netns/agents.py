@@ -1,0 +1,94 @@
+"""weftd in both gateways of a lab, with the tables of a policy."""
+
+import json
+import pathlib
+from collections.abc import Mapping
+from typing import Any
+
+from testbed.netns.errors import LabError
+from testbed.netns.namespace import call
+from testbed.netns.process import Process
+from testbed.netns.policy import Policy
+from testbed.netns.scenario import Scenario
+from testbed.netns.topology import Topology, wan_mtu_for
+from testbed.netns.wan import PROGRAMS
+
+# Each gateway, and what lies behind its peer.
+_PEER_PREFIXES = {"gw-a": ["10.2.0.0/16", "fd00:2::/48"], "gw-b": ["10.1.0.0/16", "fd00:1::/48"]}
+# What weftd says once it forwards.
+_RUNNING = "(wan)"
+
+
+def toml_value(value: Any) -> str:
+    # JSON's strings, numbers and booleans are TOML's; arrays need their own separator only.
+    return f"[{', '.join(map(toml_value, value))}]" if isinstance(value, list) else json.dumps(value)
+
+
+def toml(tables: Mapping[str, Any], prefix: str = "") -> str:
+    """Tables within tables as TOML text; the standard library reads TOML but does not write it."""
+    lines = [f"{json.dumps(key)} = {toml_value(value)}" for key, value in tables.items() if not isinstance(value, dict)]
+    for key, value in tables.items():
+        if isinstance(value, dict):
+            name = f"{prefix}{json.dumps(key)}"
+            lines += [f"[{name}]", toml(value, f"{name}.")]
+    return "\n".join(lines)
+
+
+def configuration(gateway: str, policy: Policy, scenario: Scenario, key_file: pathlib.Path) -> dict[str, Any]:
+    """weftd.toml of a gateway. Of the WAN the agents are told the MTU and nothing else."""
+    return {
+        "mode": "protect",
+        "port": {"lan": {"interface": "lan0"}, "wan": {"interface": "wan0", "mtu": wan_mtu_for(scenario.pmtu)}},
+        "role": {"kind": "gateway"},
+        "caps": {"endpoint_timeout": f"{scenario.timeout_ms}ms"},
+        "api": {"socket": str(key_file.parent / f"{gateway}.sock")},
+        **policy.tables}
+
+
+def _peer(prefixes: list[str], key_file: pathlib.Path) -> str:
+    """The array of tables, which toml() does not write; it has to come last."""
+    return f'\n[[peer]]\nname = "far"\nprefixes = {toml_value(prefixes)}\nkey_file = {toml_value(str(key_file))}\n'
+
+
+class Agents:
+    """A running weftd in gw-a and gw-b. stop() returns their statistics as {"a": ..., "b": ...}."""
+
+    def __init__(self, topology: Topology, policy: Policy, scenario: Scenario, folder: pathlib.Path):
+        self._folder = folder
+        self._processes: dict[str, Process] = {}
+        key_file = folder / "peer.key"
+        key_file.touch(mode=0o600)
+        key_file.write_text(call(str(PROGRAMS / "weftctl"), "genkey"))
+        try:
+            for gateway, prefixes in _PEER_PREFIXES.items():
+                config = folder / f"{gateway}.toml"
+                config.write_text(toml(configuration(gateway, policy, scenario, key_file)) + _peer(prefixes, key_file))
+                agent = Process(
+                    topology[gateway],
+                    [str(PROGRAMS / "weftd"), "--config", str(config), "--stats", str(self._stats(gateway))],
+                    folder / f"{gateway}.log")
+                self._processes[gateway] = agent
+                agent.wait_log(_RUNNING)
+        except BaseException:
+            self.kill()
+            raise
+
+    def _stats(self, gateway: str) -> pathlib.Path:
+        return self._folder / f"{gateway}.json"
+
+    def stop(self) -> dict[str, Any]:
+        statistics = {}
+        for gateway, agent in self._processes.items():
+            if agent.poll() is not None or agent.stop() != 0:
+                raise LabError(f"the agent in {gateway} failed: {agent.complaint()}")
+            statistics[gateway.removeprefix("gw-")] = json.loads(self._stats(gateway).read_text())
+        return statistics
+
+    def kill(self) -> None:
+        for agent in self._processes.values():
+            agent.stop()
+
+
+def event_count(statistics: Mapping[str, Any], event: str, class_name: str) -> int:
+    """One agent's counter of an event and class, over its peers."""
+    return sum(peer["events"].get(event, {}).get(class_name, 0) for peer in statistics.get("peers", []))
