@@ -74,6 +74,7 @@ void Responder::receive_in_order(Nanoseconds now, const PacketView& view, Events
       break;
     case Verdict::kReceiverNotReady:
       ++counters_.rnr_naks_sent;
+      nak_sent_ = true;  // what follows cannot be taken before this is sent again: no second NAK for it
       push_acknowledge(expected_, roce::kSyndromeRnrNak | (config_.rnr_timer_code & 0x1f));
       return;
     case Verdict::kInvalidRequest:

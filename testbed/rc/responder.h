@@ -4,7 +4,8 @@
 //              behind: a duplicate; WRITE and SEND are acknowledged again (rdma_rxe: each one; here the first
 //              and then as often as new packets), a READ is answered again
 //   opcode     FIRST, MIDDLE, LAST in order within one operation, else NAK 0x61 and the queue pair fails
-//   resource   SEND and immediates take a posted receive; none: RNR NAK, dropped
+//   resource   SEND and immediates take a posted receive; none: RNR NAK, dropped, and then silence as after a
+//              PSN NAK (rdma_rxe adds a PSN NAK, which costs its requester nothing since 7 retries are endless)
 //   length     FIRST and MIDDLE are exactly PMTU bytes; LAST, ONLY what the RETH leaves, else NAK 0x61
 //   access     rkey and range of the RETH, else NAK 0x62
 // Acknowledgements are cumulative and leave in order with READ responses. One that was not sent yet is
@@ -98,7 +99,7 @@ class Responder {
   roce::Psn expected_;
   std::uint64_t messages_ = 0;  // completed; the MSN is its low 24 bits
   std::uint32_t unacknowledged_packets_ = 0;
-  bool nak_sent_ = false;                // for the gap in front of expected_
+  bool nak_sent_ = false;                // about expected_, which has not come again since
   bool duplicate_acknowledged_ = false;  // since the last new packet
   Message message_;
   std::deque<MutableByteView> receives_;
