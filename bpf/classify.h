@@ -7,7 +7,8 @@
 #include "bpf/parse.h"
 
 struct verdict {
-  struct weft_tag tag;
+  struct weft_tag tag;       // of this packet
+  struct weft_tag flow_tag;  // of later packets of its flow that nothing else tags
   __u8 reason;
   __u8 note_run;  // the packet starts a WRITE that this flow's runs must remember
   struct weft_run run;
@@ -21,14 +22,16 @@ static __always_inline void keep_strictest(struct weft_tag* kept, const struct w
 
 // The message a WRITE FIRST or ONLY begins: its PSN run and its tag, if it has one. FIRST carries exactly one
 // PMTU of payload (IBTA 9.4.4), which tells how many packets follow.
-static __always_inline void begin_run(const struct packet* p, struct verdict* v) {
+static __always_inline void begin_run(const struct packet* p, const struct weft_config* conf,
+                                      struct verdict* v) {
   struct weft_message_key key = {
       .prefix_bits = WEFT_MESSAGE_KEY_FIXED_BITS + 64,
       .dst = p->key.dst,
       .rkey = p->reth.rkey,
       .va = {p->reth.va[0], p->reth.va[1]},
   };
-  struct weft_tag* tag = bpf_map_lookup_elem(&message_tags, &key);
+  struct weft_tag* tag = 0;
+  if (conf->flags & WEFT_CONFIG_MESSAGE_TAGS) tag = bpf_map_lookup_elem(&message_tags, &key);
   __u32 length_bytes = bpf_ntohl(p->reth.length_bytes);
   v->run.first_psn = p->psn;
   v->run.packets = 1;
@@ -61,11 +64,11 @@ static __always_inline int find_run(struct weft_flow* flow, __u32 psn, struct we
 // Message tags, for requests. Returns 1 when they decide: the packet lies in a tagged message, or its flow
 // has tagged messages and the packet is in none of them, which makes it the strictest thing the flow may be.
 static __always_inline int classify_message(const struct packet* p, struct weft_flow* flow,
-                                            const struct weft_tag* qp, const struct weft_tag* dscp,
-                                            struct verdict* v) {
+                                            const struct weft_config* conf, const struct weft_tag* qp,
+                                            const struct weft_tag* dscp, struct verdict* v) {
   if (p->op_flags & WEFT_OP_WRITE) {
     if (p->op_flags & WEFT_OP_WRITE_START) {
-      begin_run(p, v);
+      begin_run(p, conf, v);
       // An untagged message is noted too where tagged ones are: an older run must not claim its PSNs.
       v->note_run = v->run.tag.valid || (flow && flow->strictest.valid);
       if (v->run.tag.valid) v->tag = v->run.tag;
@@ -84,12 +87,15 @@ static __always_inline int classify_message(const struct packet* p, struct weft_
 // Returns 1 and fills `v` when something says that the packet is ours.
 static __always_inline int classify(const struct packet* p, struct weft_flow* flow,
                                     const struct weft_config* conf, struct verdict* v) {
-  struct weft_qp_key qp_key = {.dst = p->key.dst, .qpn = p->key.qpn};
-  const struct weft_tag* qp = bpf_map_lookup_elem(&qp_tags, &qp_key);
+  const struct weft_tag* qp = 0;
+  if (conf->flags & WEFT_CONFIG_QP_TAGS) {
+    struct weft_qp_key qp_key = {.dst = p->key.dst, .qpn = p->key.qpn};
+    qp = bpf_map_lookup_elem(&qp_tags, &qp_key);
+  }
   __u32 dscp_key = p->dscp;
   const struct weft_tag* dscp = bpf_map_lookup_elem(&dscp_tags, &dscp_key);
 
-  if (!p->key.response && classify_message(p, flow, qp, dscp, v)) {
+  if (!p->key.response && classify_message(p, flow, conf, qp, dscp, v)) {
     v->reason = WEFT_REASON_MESSAGE;
   } else if (qp && qp->valid) {
     v->tag = *qp;
@@ -108,43 +114,49 @@ static __always_inline int classify(const struct packet* p, struct weft_flow* fl
   } else {
     return 0;
   }
+  v->flow_tag = v->tag;
   if (p->op_flags & WEFT_OP_ACK) v->tag = conf->ack_tag;
   return 1;
 }
 
-// Notes what was learned from a packet about to be taken. Returns 0 when there is no room for its flow.
+// How often the pair of a flow in use is written again; pairs are forgotten after minutes.
+#define PAIR_REFRESH_NS 1000000000ULL
+
+static __always_inline int note_pair(const struct packet* p, __u64 now_ns) {
+  struct weft_pair_key pair = {.requester = p->key.src, .responder = p->key.dst};
+  return bpf_map_update_elem(&pairs, &pair, &now_ns, BPF_ANY) == 0;
+}
+
+static __always_inline void note_run(struct weft_flow* flow, const struct weft_run* run) {
+  __u8 slot = flow->next_run & (WEFT_RUNS_PER_FLOW - 1);
+  __u8 newest = (slot - 1) & (WEFT_RUNS_PER_FLOW - 1);
+  // A retransmitted FIRST names the run that is already there.
+  if (flow->runs[newest].packets == run->packets && flow->runs[newest].first_psn == run->first_psn) {
+    flow->runs[newest].tag = run->tag;
+  } else {
+    flow->runs[slot] = *run;
+    flow->next_run = (slot + 1) & (WEFT_RUNS_PER_FLOW - 1);
+  }
+  keep_strictest(&flow->strictest, &run->tag);
+}
+
+// Notes what was learned from a packet about to be taken. Returns its flow, null when there is no room for it.
 // A flow's packets come from one receive queue, so one CPU at a time writes its entry.
-static __always_inline int remember(const struct packet* p, struct weft_flow* flow, const struct verdict* v,
-                                    __u64 now_ns) {
+static __always_inline struct weft_flow* remember(const struct packet* p, struct weft_flow* flow,
+                                                  const struct verdict* v, __u64 now_ns) {
   if (!flow) {
-    struct weft_flow fresh = {.created_ns = now_ns, .tag = v->tag};
+    struct weft_flow fresh = {.created_ns = now_ns, .tag = v->flow_tag};
     if (bpf_map_update_elem(&flows, &p->key, &fresh, BPF_NOEXIST) != 0) return 0;
     flow = bpf_map_lookup_elem(&flows, &p->key);
     if (!flow) return 0;
   }
   flow->last_seen_ns = now_ns;
-  if (v->note_run) {
-    __u8 slot = flow->next_run & (WEFT_RUNS_PER_FLOW - 1);
-    __u8 newest = (slot - 1) & (WEFT_RUNS_PER_FLOW - 1);
-    // A retransmitted FIRST names the run that is already there.
-    if (flow->runs[newest].packets != v->run.packets || flow->runs[newest].first_psn != v->run.first_psn) {
-      flow->runs[slot] = v->run;
-      flow->next_run = (slot + 1) & (WEFT_RUNS_PER_FLOW - 1);
-    } else {
-      flow->runs[newest].tag = v->run.tag;
-    }
-    keep_strictest(&flow->strictest, &v->run.tag);
+  if (v->note_run) note_run(flow, &v->run);
+  if (!p->key.response && now_ns - flow->pair_noted_ns > PAIR_REFRESH_NS) {
+    if (!note_pair(p, now_ns)) return 0;
+    flow->pair_noted_ns = now_ns;
   }
-  if (!p->key.response) {
-    struct weft_pair_key pair = {.requester = p->key.src, .responder = p->key.dst};
-    __u64* seen = bpf_map_lookup_elem(&pairs, &pair);
-    if (seen) {
-      *seen = now_ns;
-    } else if (bpf_map_update_elem(&pairs, &pair, &now_ns, BPF_ANY) != 0) {
-      return 0;
-    }
-  }
-  return 1;
+  return flow;
 }
 
 #endif

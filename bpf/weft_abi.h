@@ -65,6 +65,10 @@ enum weft_mode {
   WEFT_MODE_BYPASS = 2,   // look at nothing
 };
 
+// Tables that are empty are not searched for every packet.
+#define WEFT_CONFIG_QP_TAGS 0x01
+#define WEFT_CONFIG_MESSAGE_TAGS 0x02
+
 enum weft_role {
   WEFT_ROLE_GATEWAY = 0,
   WEFT_ROLE_HOST = 1,  // only packets of local_addresses are ours
@@ -75,7 +79,9 @@ struct weft_config {
   __u32 role;             // enum weft_role
   __u32 max_frame_bytes;  // longer frames cannot reach a socket whole
   __u16 udp_port;         // of Weft packets
-  __u16 pad;
+  __u16 flags;            // WEFT_CONFIG_...
+  __u32 generation;       // rises when peers or local_addresses change: what flows remember of them is void
+  __u32 pad;
   struct weft_tag ack_tag;    // of acknowledgements, whatever made them ours
   struct weft_tag exact_tag;  // of READ data that nothing tags
 };
@@ -205,11 +211,13 @@ enum weft_flow_state {
 struct weft_flow {
   __u64 created_ns;           // CLOCK_MONOTONIC
   __u64 last_seen_ns;         // of a packet taken or shed
+  __u64 pair_noted_ns;        // when its pair was last written: once a second is enough
   struct weft_tag tag;        // the tag it was first taken or announced with
   struct weft_tag strictest;  // over the message tags seen; not valid when none was
   __u8 state;                 // enum weft_flow_state
   __u8 next_run;              // slot the next message is noted in
-  __u16 pad[3];
+  __u16 peer;                 // of this generation
+  __u32 generation;           // 0: peer is not known yet
   struct weft_run runs[WEFT_RUNS_PER_FLOW];
 };
 
@@ -237,7 +245,7 @@ struct weft_opcode {
 #ifdef __cplusplus
 static_assert(sizeof(weft_address) == 16);
 static_assert(sizeof(weft_tag) == 8);
-static_assert(sizeof(weft_config) == 32);
+static_assert(sizeof(weft_config) == 40);
 static_assert(sizeof(weft_count) == 16);
 static_assert(sizeof(weft_meta) == 20);
 static_assert(sizeof(weft_meta) % 4 == 0 && sizeof(weft_meta) <= 32, "what kernels accept as metadata");
@@ -246,7 +254,7 @@ static_assert(sizeof(weft_message_key) == 32);
 static_assert(sizeof(weft_prefix_key) == 20);
 static_assert(sizeof(weft_flow_key) == 44);
 static_assert(sizeof(weft_run) == 16);
-static_assert(sizeof(weft_flow) == 40 + 16 * WEFT_RUNS_PER_FLOW);
+static_assert(sizeof(weft_flow) == 48 + 16 * WEFT_RUNS_PER_FLOW);
 static_assert(sizeof(weft_pair_key) == 32);
 static_assert(sizeof(weft_opcode) == 2);
 #endif

@@ -19,17 +19,23 @@ static __always_inline int pass(__u32 port, __u32 cause, __u32 frame_bytes) {
   return XDP_PASS;
 }
 
-// The peer on the far side of the WAN: the destination of what comes from the lan, the source of what comes
-// from the wan.
-static __always_inline __u32* find_peer(__u32 port, const struct packet* p) {
-  struct weft_prefix_key key = {.prefix_bits = 128};
-  key.address = port == WEFT_PORT_LAN ? p->key.dst : p->key.src;
-  return bpf_map_lookup_elem(&peers, &key);
-}
-
-static __always_inline int is_local(__u32 port, const struct packet* p) {
+// Whose packet it is: the peer on the far side of the WAN, and in host role one of our addresses on the near
+// side. A flow remembers the answer while the tables stay as they are. Returns PARSED or the cause to pass.
+static __always_inline int find_owner(__u32 port, const struct packet* p, const struct weft_flow* flow,
+                                      const struct weft_config* conf, __u16* peer) {
+  if (flow && flow->generation == conf->generation) {
+    *peer = flow->peer;
+    return PARSED;
+  }
+  struct weft_prefix_key far = {.prefix_bits = 128};
+  far.address = port == WEFT_PORT_LAN ? p->key.dst : p->key.src;
+  __u32* found = bpf_map_lookup_elem(&peers, &far);
+  if (!found) return WEFT_PASS_NOT_PEER;
   struct weft_address near = port == WEFT_PORT_LAN ? p->key.src : p->key.dst;
-  return bpf_map_lookup_elem(&local_addresses, &near) != 0;
+  if (conf->role == WEFT_ROLE_HOST && !bpf_map_lookup_elem(&local_addresses, &near))
+    return WEFT_PASS_NOT_LOCAL;
+  *peer = *found;
+  return PARSED;
 }
 
 static __always_inline int heartbeat_is_fresh(__u32 queue, __u64 now_ns) {
@@ -72,22 +78,18 @@ static __always_inline int handle(struct xdp_md* ctx, __u32 port, void* xsks) {
   if (from_agent && (port != WEFT_PORT_WAN || !p.weft_magic))
     return pass(port, WEFT_PASS_NOT_WEFT, p.frame_bytes);
   if (p.frame_bytes > conf->max_frame_bytes) return pass(port, WEFT_PASS_TOO_LARGE, p.frame_bytes);
-  __u32* peer = find_peer(port, &p);
-  if (!peer) return pass(port, WEFT_PASS_NOT_PEER, p.frame_bytes);
-  if (conf->role == WEFT_ROLE_HOST && !is_local(port, &p))
-    return pass(port, WEFT_PASS_NOT_LOCAL, p.frame_bytes);
+  struct weft_flow* flow = from_agent ? 0 : bpf_map_lookup_elem(&flows, &p.key);
+  __u16 peer = 0;
+  cause = find_owner(port, &p, flow, conf, &peer);
+  if (cause != PARSED) return pass(port, cause, p.frame_bytes);
 
   struct verdict v = {.reason = WEFT_REASON_WEFT};
-  struct weft_flow* flow = 0;
   __u64 now_ns = bpf_ktime_get_ns();
-  if (!from_agent) {
-    flow = bpf_map_lookup_elem(&flows, &p.key);
-    if (flow && flow->state == WEFT_FLOW_SHED) {
-      flow->last_seen_ns = now_ns;
-      return pass(port, WEFT_PASS_SHED, p.frame_bytes);
-    }
-    if (!classify(&p, flow, conf, &v)) return pass(port, WEFT_PASS_NO_TAG, p.frame_bytes);
+  if (flow && flow->state == WEFT_FLOW_SHED) {
+    flow->last_seen_ns = now_ns;
+    return pass(port, WEFT_PASS_SHED, p.frame_bytes);
   }
+  if (!from_agent && !classify(&p, flow, conf, &v)) return pass(port, WEFT_PASS_NO_TAG, p.frame_bytes);
   if (conf->mode == WEFT_MODE_OBSERVE) {
     count(port, WEFT_OBSERVED, v.tag.class_id, p.frame_bytes);
     return XDP_PASS;
@@ -96,9 +98,13 @@ static __always_inline int handle(struct xdp_md* ctx, __u32 port, void* xsks) {
   __u32 queue = ctx->rx_queue_index;
   if (!heartbeat_is_fresh(queue, now_ns)) return pass(port, WEFT_PASS_STALE, p.frame_bytes);
   if (!bpf_map_lookup_elem(xsks, &queue)) return pass(port, WEFT_PASS_NO_SOCKET, p.frame_bytes);
-  if (!from_agent && !remember(&p, flow, &v, now_ns))
-    return pass(port, WEFT_PASS_FLOW_TABLE_FULL, p.frame_bytes);
-  if (!put_metadata(ctx, &p, &v, *peer)) return pass(port, WEFT_PASS_METADATA_REFUSED, p.frame_bytes);
+  if (!from_agent) {
+    flow = remember(&p, flow, &v, now_ns);
+    if (!flow) return pass(port, WEFT_PASS_FLOW_TABLE_FULL, p.frame_bytes);
+    flow->peer = peer;
+    flow->generation = conf->generation;
+  }
+  if (!put_metadata(ctx, &p, &v, peer)) return pass(port, WEFT_PASS_METADATA_REFUSED, p.frame_bytes);
   count(port, v.reason, v.tag.class_id, p.frame_bytes);
   return bpf_redirect_map(xsks, queue, XDP_PASS);
 }

@@ -145,6 +145,7 @@ Status Classifier::apply(const ClassifierTables& tables, const recovery::PolicyT
   config_.role = tables.local_addresses ? WEFT_ROLE_HOST : WEFT_ROLE_GATEWAY;
   config_.max_frame_bytes = max_frame_bytes_;
   config_.udp_port = tables.udp_port;
+  ++config_.generation;
   config_.exact_tag = abi_tag({.class_id = recovery::kClassExact});
   config_.ack_tag = abi_tag({.class_id = policy_.find("ack").value_or(recovery::kClassExact)});
   return write_config();
@@ -186,7 +187,14 @@ Status Classifier::set_mode(Mode mode) {
   return write_config();
 }
 
+Status Classifier::search_table(__u16 flag) {
+  if ((config_.flags & flag) != 0) return {};
+  config_.flags |= flag;
+  return write_config();
+}
+
 Status Classifier::tag_queue_pair(const roce::IpAddress& dst, std::uint32_t qpn, recovery::Tag tag) {
+  if (auto done = search_table(WEFT_CONFIG_QP_TAGS); !done) return done;
   return store_.update(MapName::kQpTags, as_bytes(qp_key(dst, qpn)), as_bytes(abi_tag(tag)));
 }
 
@@ -195,6 +203,7 @@ Status Classifier::untag_queue_pair(const roce::IpAddress& dst, std::uint32_t qp
 }
 
 Status Classifier::tag_message(const MemoryRange& range, recovery::Tag tag) {
+  if (auto done = search_table(WEFT_CONFIG_MESSAGE_TAGS); !done) return done;
   for (const weft_message_key& key : message_keys(range)) {
     if (auto done = store_.update(MapName::kMessageTags, as_bytes(key), as_bytes(abi_tag(tag))); !done) {
       return done;

@@ -89,6 +89,7 @@ class Classifier {
  private:
   weft_tag abi_tag(recovery::Tag tag) const;
   Status write_config();
+  Status search_table(__u16 flag);  // from the first tag on
   Status sync_prefixes(const ClassifierTables& tables);
   Status sync_local_addresses(const ClassifierTables& tables);
 

@@ -47,6 +47,7 @@ class FramePool {
   // UMEM addresses and back. A tail's address gives its head.
   std::uint64_t address(ChunkIndex frame) const;
   ChunkIndex frame_at(std::uint64_t address) const;
+  const std::uint8_t* memory_at(std::uint64_t address) const { return &memory_[address - base_address_]; }
 
   std::size_t chunks() const { return chunks_.size(); }
   std::size_t free_chunks() const { return free_chunks_; }

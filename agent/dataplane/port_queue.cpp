@@ -9,6 +9,9 @@ namespace {
 // In copy mode the kernel sends about 32 frames a call: enough calls for a whole ring.
 constexpr int kMaxKicks = kTxRingEntries / 32;
 
+// Received buffers the fill ring may be short of before it is filled up again.
+constexpr std::uint32_t kRefillFrames = kBatchFrames / 2;
+
 // The kernel puts the metadata right in front of the frame.
 weft_meta read_meta(const std::uint8_t* frame_bytes) {
   weft_meta meta{};
@@ -21,6 +24,12 @@ weft_meta read_meta(const std::uint8_t* frame_bytes) {
 std::span<Received> PortQueue::receive(std::span<Received, kBatchFrames> out) {
   std::size_t frames = 0;
   const std::uint32_t buffers = socket_.rx().available(kBatchFrames);
+  // Another CPU wrote them: let metadata and headers travel while the first ones are being handled.
+  for (std::uint32_t i = 0; i < buffers; ++i) {
+    const std::uint8_t* frame = pool_->memory_at(socket_.rx().peek(i).addr);
+    __builtin_prefetch(frame - sizeof(weft_meta));
+    __builtin_prefetch(frame);
+  }
   for (std::uint32_t i = 0; i < buffers; ++i) {
     const xdp_desc& descriptor = socket_.rx().peek(i);
     const ChunkIndex chunk = pool_->frame_at(descriptor.addr);
@@ -31,6 +40,7 @@ std::span<Received> PortQueue::receive(std::span<Received, kBatchFrames> out) {
     parts_.clear();
   }
   if (buffers > 0) socket_.rx().release(buffers);
+  fill_owed_ += buffers;
   return out.first(frames);
 }
 
@@ -119,10 +129,13 @@ void PortQueue::reclaim() {
 }
 
 void PortQueue::refill() {
+  // Reading what the kernel has consumed would take the cache line from it for every batch; what was received
+  // says as much.
+  if (fill_owed_ < kRefillFrames) return;
   ProducerRing<std::uint64_t>& fill = socket_.fill();
-  const std::uint32_t present = fill.outstanding();
-  if (present + kBatchFrames / 2 > kFillTarget) return;
-  for (std::uint32_t missing = kFillTarget - present; missing > 0; --missing) {
+  const std::uint32_t wanted = std::min(fill_owed_, fill.free_entries());
+  std::uint32_t given = 0;
+  for (; given < wanted; ++given) {
     const auto chunk = pool_->allocate(kChunkBytes);
     if (!chunk) {
       counters_->fill_starved.add();
@@ -130,6 +143,7 @@ void PortQueue::refill() {
     }
     fill.push(pool_->address(*chunk));
   }
+  fill_owed_ -= given;
   fill.submit();
   if (fill.needs_wakeup()) socket_.kick_receive();
 }
@@ -144,6 +158,7 @@ std::uint32_t PortQueue::discard_received() {
   }
   parts_.clear();
   if (buffers > 0) socket_.rx().release(buffers);
+  fill_owed_ += buffers;
   counters_->rx_stale.add(buffers);
   return buffers;
 }

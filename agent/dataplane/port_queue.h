@@ -61,9 +61,10 @@ class PortQueue {
 
   XskSocket socket_;
   FramePool* pool_;
-  std::vector<ChunkIndex> parts_;  // of a frame whose last buffer has not come yet
-  std::uint32_t tx_buffers_ = 0;   // sent and not completed
-  bool tx_pending_ = false;        // pushed and not submitted
+  std::vector<ChunkIndex> parts_;          // of a frame whose last buffer has not come yet
+  std::uint32_t tx_buffers_ = 0;           // sent and not completed
+  std::uint32_t fill_owed_ = kFillTarget;  // what the fill ring lacks to its target
+  bool tx_pending_ = false;                // pushed and not submitted
   std::unique_ptr<QueueCounters> counters_ = std::make_unique<QueueCounters>();
 };
 

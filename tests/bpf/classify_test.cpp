@@ -164,9 +164,10 @@ TEST_F(ClassifyTest, ResponsesBetweenProtectedAddressesAreTakenWhateverTheirDscp
   EXPECT_EQ(acknowledged.meta->reason, WEFT_REASON_RESPONSE);
   EXPECT_EQ(acknowledged.meta->class_id, kAck);
   EXPECT_EQ(acknowledged.meta->flags, WEFT_META_RESPONSE);
-  // READ data is not an acknowledgement: the strictest class. Its flow is the one the ACK was in.
+  // READ data is not an acknowledgement but the strictest class, though the ACK was in the same flow.
   const RunResult data = run(Port::kWan, make_frame(read));
   ASSERT_TRUE(data.meta);
+  EXPECT_EQ(data.meta->class_id, recovery::kClassExact);
   EXPECT_EQ(data.meta->flags, WEFT_META_RESPONSE);
   // Requests the other way are not responses.
   EXPECT_EQ(run(Port::kWan, make_frame({.reversed = true, .qpn = 0x77})).action, XDP_PASS);
@@ -204,6 +205,7 @@ TEST_F(ClassifyTest, HostRoleTakesOnlyItsOwnAddresses) {
 }
 
 TEST_F(ClassifyTest, AReloadRemovesWhatIsNoLongerConfigured) {
+  EXPECT_EQ(run(Port::kLan, make_frame({.dscp = 34})).action, XDP_REDIRECT);
   tables_.peers.erase(tables_.peers.begin());
   tables_.dscp[10].reset();
   ASSERT_TRUE(classifier_->apply(tables_, recovery::PolicyTable::defaults()));

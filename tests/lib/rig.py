@@ -221,8 +221,9 @@ class Rig:
         """RoCE frames from one host to the other."""
         other = "host-b" if node == "host-a" else "host-a"
         words = ["/usr/bin/python3", FRAMES, "send", PORTS[node], "--src-mac", MACS[node], "--dst-mac", MACS[other],
-                 "--src", ADDRESSES[node][ipv6], "--dst", ADDRESSES[other][ipv6], "--count", count, "--rate", rate]
-        for name, value in options.items():
+                 "--count", count, "--rate", rate]
+        addresses = {"src": ADDRESSES[node][ipv6], "dst": ADDRESSES[other][ipv6]}
+        for name, value in {**addresses, **options}.items():
             words += ["--" + name.replace("_", "-"), value]
         if wait:
             return self.run(node, *words)

@@ -2,7 +2,7 @@
 
 As a program it sends or receives them on an interface, through AF_PACKET:
 
-    roce_frames.py send INTERFACE --count N --rate PPS [--ipv6] [--payload BYTES] [--dscp D] [--qpn Q] ...
+    roce_frames.py send INTERFACE --src ... --dst ... --src-mac ... --dst-mac ... --count N --rate PPS [...]
     roce_frames.py receive INTERFACE --out FILE          until SIGTERM; writes {"arrivals": [[psn, time_ns], ...]}
 """
 
@@ -20,6 +20,7 @@ ROCE_PORT = 4791
 WRITE_MIDDLE = 0x07
 ACKNOWLEDGE = 0x11
 ETH_P_ALL = 3
+SO_RCVBUFFORCE = 33  # not in Python's socket module
 SO_TIMESTAMPNS = 35
 
 
@@ -97,7 +98,7 @@ def send(options):
 
 def receive(options):
     link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
-    link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUFFORCE if hasattr(socket, "SO_RCVBUFFORCE") else 33, 64 << 20)
+    link.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 64 << 20)
     link.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
     link.bind((options.interface, 0))
     link.settimeout(0.05)

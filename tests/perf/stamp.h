@@ -1,0 +1,19 @@
+// What a measured frame carries: source and sink of the benchmarks agree on this. The stamp is the first payload
+// bytes of an RDMA WRITE MIDDLE over IPv4 without VLAN tags.
+#ifndef WEFT_TESTS_PERF_STAMP_H
+#define WEFT_TESTS_PERF_STAMP_H
+
+#include <linux/types.h>
+
+#define STAMP_OFFSET (14 + 20 + 8 + 12)
+#define STAMP_MAGIC 0x7374616d70ULL
+
+struct stamp {
+  __u64 magic;
+  __u64 sent_ns;  // CLOCK_MONOTONIC
+};
+
+// Latency histogram: one bucket per microsecond, the last for everything above.
+#define LATENCY_BUCKETS 8192
+
+#endif
