@@ -48,6 +48,7 @@ std::size_t Arrivals::add(const SourceName& name, std::uint32_t epoch, FrameId f
                        .ordinal = 0,
                        .listed = false,
                        .has_frame = keep_frame,
+                       .filled = false,
                        .frame = frame,
                        .at = now,
                        .next_in_bucket = bucket};
@@ -59,10 +60,17 @@ std::size_t Arrivals::add(const SourceName& name, std::uint32_t epoch, FrameId f
   return let_go;
 }
 
+void Arrivals::add_filled(FlowHandle flow, roce::Psn psn, std::uint32_t epoch, FrameId frame, Time now) {
+  add({flow, psn, 0}, epoch, frame, false, now);
+  Record& record = ring_[(head_ - 1) & (ring_.size() - 1)];
+  record.filled = true;
+  record.listed = true;
+}
+
 Arrivals::Record* Arrivals::find(const SourceName& name) {
   for (std::uint32_t slot = buckets_[bucket_of(name.flow, name.psn)]; slot != kNone;
        slot = ring_[slot].next_in_bucket) {
-    if (ring_[slot].name == name) return &ring_[slot];
+    if (ring_[slot].name == name && !ring_[slot].filled) return &ring_[slot];
   }
   return nullptr;
 }
@@ -82,6 +90,16 @@ Arrivals::Record* Arrivals::find_psn(FlowHandle flow, roce::Psn psn, std::uint32
        slot = ring_[slot].next_in_bucket) {
     Record& record = ring_[slot];
     if (record.name.flow == flow && record.name.psn == psn && record.epoch == epoch) return &record;
+  }
+  return nullptr;
+}
+
+const Arrivals::Record* Arrivals::find_filled(FlowHandle flow, roce::Psn psn, std::uint32_t epoch) const {
+  for (std::uint32_t slot = buckets_[bucket_of(flow, psn)]; slot != kNone;
+       slot = ring_[slot].next_in_bucket) {
+    const Record& record = ring_[slot];
+    if (record.filled && record.name.flow == flow && record.name.psn == psn && record.epoch == epoch)
+      return &record;
   }
   return nullptr;
 }

@@ -35,6 +35,7 @@ class Arrivals {
     std::uint32_t ordinal = 0;  // once listed
     bool listed = false;
     bool has_frame = false;
+    bool filled = false;  // not an arrival: zeros went in its place
     FrameId frame;
     Time at{};
     std::uint32_t next_in_bucket = 0;
@@ -49,11 +50,15 @@ class Arrivals {
   // Takes a reference of its own to `frame` when `keep_frame`. Returns frames let go to make room.
   std::size_t add(const SourceName& name, std::uint32_t epoch, FrameId frame, bool keep_frame, Time now);
 
+  // Remembers that a packet was made up, so that the real one is known when it comes. Lists do not see it.
+  void add_filled(FlowHandle flow, roce::Psn psn, std::uint32_t epoch, FrameId frame, Time now);
+
   // The newest record of that name; nullptr when there is none (any more). Valid until the next add.
   Record* find(const SourceName& name);
   // The oldest record of that PSN no list has claimed yet: manifests name no fingerprint.
   Record* find_unlisted(FlowHandle flow, roce::Psn psn);
-  // Any record of that PSN and epoch.
+  const Record* find_filled(FlowHandle flow, roce::Psn psn, std::uint32_t epoch) const;
+  // The newest record of that PSN and epoch, made up or not.
   Record* find_psn(FlowHandle flow, roce::Psn psn, std::uint32_t epoch);
 
   // The block this packet belongs to is complete: its frame will not be needed.

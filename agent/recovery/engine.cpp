@@ -39,13 +39,13 @@ Event event_of(wire::Refusal refusal) {
 
 // Everything about one peer. The order of members is the order of dependence.
 struct Engine::Peer {
-  Peer(const EngineConfig& engine, const PeerConfig& peer, FrameIo& io)
+  Peer(const EngineConfig& engine, const PeerConfig& peer, FrameIo& io, FillSink& fill_sink)
       : config(peer),
         session(session_config(engine, peer)),
         sender(io, counters, session,
                {.udp_port = engine.udp_port, .max_overhead = engine.policy.fec.max_overhead}),
         encoder(io, engine.policy, sender, counters, engine.encoder),
-        restorer(io, engine.policy, engine.restorer, counters) {}
+        restorer(io, engine.policy, engine.restorer, counters, fill_sink) {}
 
   const PeerConfig& config;
   Counters counters;
@@ -55,9 +55,9 @@ struct Engine::Peer {
   Restorer restorer;
 };
 
-Engine::Engine(EngineConfig config, FrameIo& io) : config_(std::move(config)), io_(io) {
+Engine::Engine(EngineConfig config, FrameIo& io, FillSink& fill_sink) : config_(std::move(config)), io_(io) {
   for (const PeerConfig& peer : config_.peers) {
-    peers_.push_back(std::make_unique<Peer>(config_, peer, io_));
+    peers_.push_back(std::make_unique<Peer>(config_, peer, io_, fill_sink));
   }
 }
 
@@ -86,7 +86,7 @@ void Engine::receive(Port ingress, FrameId frame, Tag tag, Time now) {
   if (ingress == Port::kWan) {
     const auto datagram = roce::UdpDatagram::parse(bytes);
     if (datagram && datagram->destination_port == config_.udp_port && wire::has_magic(datagram->payload)) {
-      weft_from_wan(*datagram, now);
+      weft_from_wan(bytes, *datagram, now);
       return io_.release(frame);
     }
   }
@@ -101,6 +101,7 @@ void Engine::from_lan(FrameId frame, const roce::PacketView& view, Tag tag, Time
     return io_.send(Port::kWan, frame);
   }
   peer->session.on_data(now);
+  peer->restorer.on_lan_packet(view, now);
   peer->encoder.on_source(frame, view, tag, now);
   run_session(*peer, now);
 }
@@ -120,19 +121,20 @@ void Engine::from_wan(FrameId frame, const roce::PacketView& view, Time now) {
   peer->restorer.on_source(frame, view, now);
 }
 
-void Engine::weft_from_wan(const roce::UdpDatagram& datagram, Time now) {
+void Engine::weft_from_wan(ByteView frame, const roce::UdpDatagram& datagram, Time now) {
   Peer* peer = find_peer(datagram.src);
   if (peer == nullptr) return stray_.add(Event::kWeftUnknownPeer, kClassExact);
   const auto opened = peer->session.open(datagram.payload, now);
   if (opened) {
-    dispatch(*peer, *opened, datagram.vlans, now);
+    dispatch(*peer, *opened, frame, datagram, now);
   } else {
     peer->counters.add(event_of(opened.error()), kClassExact);
   }
   run_session(*peer, now);
 }
 
-void Engine::dispatch(Peer& peer, const wire::Opened& opened, const roce::VlanStack& vlans, Time now) {
+void Engine::dispatch(Peer& peer, const wire::Opened& opened, ByteView frame,
+                      const roce::UdpDatagram& datagram, Time now) {
   // Hands a decoded body on, or counts that it made no sense although it was authentic.
   const auto use = [&](const auto& body, auto&& handler) {
     if (body) {
@@ -150,7 +152,7 @@ void Engine::dispatch(Peer& peer, const wire::Opened& opened, const roce::VlanSt
       return;
     case wire::PacketType::kAnnouncement:
       return use(wire::decode_announcement(opened.body),
-                 [&](const auto& body) { peer.restorer.on_announcement(body, vlans, now); });
+                 [&](const auto& body) { peer.restorer.on_announcement(body, datagram.vlans, now); });
     case wire::PacketType::kManifest:
       return use(wire::decode_manifest(opened.body),
                  [&](const auto& body) { peer.restorer.on_manifest(body, now); });
@@ -158,7 +160,9 @@ void Engine::dispatch(Peer& peer, const wire::Opened& opened, const roce::VlanSt
       return use(wire::decode_repair(opened.body),
                  [&](const auto& body) { peer.restorer.on_repair(body, now); });
     case wire::PacketType::kAckCopy:
-      return;
+      return use(wire::decode_ack_copy(opened.body), [&](const auto& body) {
+        peer.restorer.on_ack_copy(body, PathHeaders(frame, datagram), now);
+      });
   }
 }
 

@@ -25,6 +25,7 @@
 #include "agent/recovery/encoder.h"
 #include "agent/recovery/engine_io.h"
 #include "agent/recovery/events.h"
+#include "agent/recovery/fill_record.h"
 #include "agent/recovery/policy.h"
 #include "agent/recovery/restorer.h"
 #include "agent/recovery/weft_sender.h"
@@ -55,8 +56,8 @@ struct EngineConfig {
 
 class Engine {
  public:
-  // `io` outlives the engine.
-  Engine(EngineConfig config, FrameIo& io);
+  // `io` and `fill_sink` outlive the engine.
+  Engine(EngineConfig config, FrameIo& io, FillSink& fill_sink);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -97,8 +98,8 @@ class Engine {
   Peer* find_peer(const roce::IpAddress& address) const;
   void from_lan(FrameId frame, const roce::PacketView& view, Tag tag, Time now);
   void from_wan(FrameId frame, const roce::PacketView& view, Time now);
-  void weft_from_wan(const roce::UdpDatagram& datagram, Time now);
-  void dispatch(Peer& peer, const wire::Opened& opened, const roce::VlanStack& vlans, Time now);
+  void weft_from_wan(ByteView frame, const roce::UdpDatagram& datagram, Time now);
+  void dispatch(Peer& peer, const wire::Opened& opened, ByteView frame, const roce::UdpDatagram& datagram, Time now);
   void run_session(Peer& peer, Time now);
 
   const EngineConfig config_;

@@ -89,15 +89,18 @@ namespace weft::recovery {
   X(kFillRefusedMessageCap, "fill_refused_message_cap")     \
   X(kFillRefusedSmallMessage, "fill_refused_small_message") \
   X(kFillRefusedNotProven, "fill_refused_not_proven")       \
+  X(kFillRefusedDelivered, "fill_refused_delivered")        \
   X(kFillRefusedNoDescriptor, "fill_refused_no_descriptor") \
   X(kFillRefusedOpcode, "fill_refused_opcode")              \
   X(kFillRefusedAmbiguous, "fill_refused_ambiguous")        \
+  X(kFillRefusedLedgerFull, "fill_refused_ledger_full")     \
   X(kFillReported, "fill_reported")                         \
   X(kFillCancelled, "fill_cancelled")                       \
   X(kRewindNak, "rewind_nak")                               \
   X(kRewindRnr, "rewind_rnr")                               \
   X(kAckCopyDelivered, "ack_copy_delivered")                \
   X(kAckCopyStale, "ack_copy_stale")                        \
+  X(kAckCopyMalformed, "ack_copy_malformed")                \
   /* Weft packets as such */                                \
   X(kWeftBadTag, "weft_bad_tag")                            \
   X(kWeftReplayed, "weft_replayed")                         \

@@ -10,10 +10,6 @@ using roce::Position;
 using roce::Psn;
 using roce::psn_distance;
 
-// A requester answers a NAK after a round trip, an RNR NAK after at most 655 ms more (IBTA table 45). Later than that,
-// an old PSN has another reason.
-constexpr Time kRewindExpiry = std::chrono::seconds(1);
-
 // After going back, a gap as long as this right up to where the sender had been is no loss.
 constexpr std::int32_t kResumeGapPackets = 64;
 
@@ -52,6 +48,7 @@ bool FlowOrder::is_next(const OrderFacts& facts) const {
 void FlowOrder::advance(const OrderFacts& facts) {
   next_ = behind(facts);
   note_forwarded(next_);
+  if (psn_distance(received_until_, next_) > 0) received_until_ = next_;
   const bool unknown_span = facts.op->operation == Operation::kReadRequest && pmtu_bytes_ == 0;
   read_length_bytes_ = unknown_span ? facts.read_length_bytes : 0;
   read_psn_ = facts.psn;
@@ -60,14 +57,14 @@ void FlowOrder::advance(const OrderFacts& facts) {
 
 void FlowOrder::go_back_with_sender(const OrderFacts& facts, Time now) {
   if (facts.op->is_response() || facts.op->transport != roce::Transport::kRc) return;
-  if (rewind_ && now - rewind_expected_since_ > kRewindExpiry) rewind_.reset();
-  if (psn_distance(facts.psn, next_) <= 0) return;
-  if (rewind_ && psn_distance(*rewind_, facts.psn) >= 0) {
+  if (rewind_ && now > rewind_expected_.latest) rewind_.reset();
+  if (psn_distance(facts.psn, next_) <= 0 || !facts.resent) return;
+  if (rewind_ && now >= rewind_expected_.earliest && psn_distance(*rewind_, facts.psn) >= 0) {
     next_ = *rewind_;
-  } else if (facts.resent && resent_next_ == facts.psn) {
+  } else if (resent_next_ == facts.psn) {
     next_ = facts.psn;
   } else {
-    if (facts.resent) resent_next_ = behind(facts);
+    resent_next_ = behind(facts);
     return;
   }
   passing_ = false;
@@ -80,7 +77,7 @@ Verdict FlowOrder::arrive(const OrderFacts& facts, std::optional<Psn> first_held
   const Psn psn = facts.psn;
   if (!started_) {
     started_ = true;
-    next_ = forwarded_until_ = psn;
+    next_ = forwarded_until_ = received_until_ = psn;
     advance(facts);
     return Verdict::kInOrder;
   }
@@ -90,14 +87,14 @@ Verdict FlowOrder::arrive(const OrderFacts& facts, std::optional<Psn> first_held
   if (ahead < -kMaxAgePackets || ahead > static_cast<std::int32_t>(kMaxGapPackets)) {
     restart();
     started_ = true;
-    next_ = forwarded_until_ = psn;
+    next_ = forwarded_until_ = received_until_ = psn;
     advance(facts);
     return Verdict::kNewEpoch;
   }
   if (ahead < 0) return Verdict::kOld;
   const bool behind_held = first_held && psn_distance(*first_held, psn) > 0;
   // A receiver of another kind asked for a few packets only, and the sender goes on where it was.
-  const bool resumed = !passing_ && psn == forwarded_until_ && ahead > kResumeGapPackets;
+  const bool resumed = !passing_ && !first_held && psn == received_until_ && ahead > kResumeGapPackets;
   if (ahead > 0 && hold_gaps && !resumed && (behind_held || gaps_count_before(facts))) {
     if (!passing_) return Verdict::kAhead;
     // An unbroken stream long after the gap was given up: the sender has not gone back, and will not.
@@ -125,11 +122,11 @@ void FlowOrder::give_up(Time now, bool unreliable, Psn behind_held) {
   mid_read_response_ = false;
 }
 
-void FlowOrder::expect_rewind(Psn psn, Time now) {
+void FlowOrder::expect_rewind(Psn psn, const Between& when) {
   // The receiver waits for next_ itself: that is where the order stands already.
   if (!started_ || psn_distance(psn, next_) <= 0) return;
   rewind_ = psn;
-  rewind_expected_since_ = now;
+  rewind_expected_ = when;
 }
 
 void FlowOrder::restart() {

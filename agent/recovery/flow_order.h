@@ -70,8 +70,13 @@ class FlowOrder {
   // The gap before `next()` is given up.
   void give_up(Time now, bool unreliable, roce::Psn behind_held);
   // A NAK or RNR NAK for this PSN was sent to the requester: expect it again. The rewind takes place when the
-  // retransmission begins; until then the packets in flight pass as they would.
-  void expect_rewind(roce::Psn psn, Time now);
+  // retransmission begins; until then the packets in flight pass as they would. Before a round trip is over and after
+  // patience is, an old PSN has another reason.
+  struct Between {
+    Time earliest{};
+    Time latest{};
+  };
+  void expect_rewind(roce::Psn psn, const Between& when);
   bool rewind_expected() const { return rewind_.has_value(); }
   // Whether a packet of this PSN is of use to the receiver: not if it has it, nor if it was told to do without.
   bool wants(roce::Psn psn) const {
@@ -85,6 +90,12 @@ class FlowOrder {
   roce::Psn next() const { return next_; }
   // One past the newest PSN forwarded in this epoch: the receiver can have acknowledged nothing at or after it.
   roce::Psn forwarded_until() const { return forwarded_until_; }
+  // One past the newest PSN that came to the receiver in its turn, and so may be in memory.
+  roce::Psn received_until() const { return received_until_; }
+  // The receiver has said that it threw away everything from this PSN on.
+  void thrown_away_from(roce::Psn psn) {
+    if (roce::psn_before(psn, received_until_)) received_until_ = psn;
+  }
   bool passing() const { return passing_; }
   // A READ request was delivered whose PSN count is unknown: what seems missing may never have been a packet.
   bool after_read() const { return read_length_bytes_ != 0; }
@@ -112,10 +123,11 @@ class FlowOrder {
   std::uint16_t pmtu_bytes_ = 0;
   roce::Psn next_;
   roce::Psn forwarded_until_;
+  roce::Psn received_until_;
   Time passing_since_{};
   roce::Psn passing_next_;  // where an unbroken run of passing packets continues
   std::optional<roce::Psn> rewind_;
-  Time rewind_expected_since_{};
+  Between rewind_expected_;
   std::optional<roce::Psn> resent_next_;  // behind the last old PSN that was sent anew
   // The READ request before next_, while its PSN count is unknown.
   std::uint32_t read_length_bytes_ = 0;

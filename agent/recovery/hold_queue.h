@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <optional>
 
+#include "agent/recovery/ack_order.h"
 #include "agent/recovery/engine_io.h"
 #include "agent/recovery/flow_order.h"
 #include "agent/roce/psn.h"
@@ -15,8 +17,22 @@ namespace weft::recovery {
 struct HeldPacket {
   OrderFacts facts;
   std::uint32_t payload_bytes = 0;
+  std::optional<AckOrder::Ack> ack;  // of an acknowledgement
   FrameId frame;
   Time at{};
+
+  static HeldPacket of(const roce::PacketView& view, const OrderFacts& facts, FrameId frame, Time now) {
+    HeldPacket packet{.facts = facts,
+                      .payload_bytes = static_cast<std::uint32_t>(view.payload_bytes()),
+                      .ack = std::nullopt,
+                      .frame = frame,
+                      .at = now};
+    if (view.op().is_response() && !view.op().carries_payload) {
+      packet.ack =
+          AckOrder::Ack{.psn = facts.psn, .syndrome = view.aeth()->syndrome, .icrc = view.icrc_found()};
+    }
+    return packet;
+  }
 };
 
 class HoldQueue {

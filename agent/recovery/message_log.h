@@ -8,6 +8,7 @@
 #include <deque>
 #include <optional>
 
+#include "agent/recovery/fill_budget.h"
 #include "agent/roce/headers.h"
 #include "agent/roce/opcode.h"
 #include "agent/roce/psn.h"
@@ -17,7 +18,7 @@ namespace weft::recovery {
 
 struct LoggedMessage {
   wire::MessageDescriptor descriptor;
-  std::uint64_t filled_bytes = 0;
+  MessageFill fill;
 
   std::uint32_t packets() const {
     return roce::packets_for(descriptor.reth.length_bytes, descriptor.pmtu_bytes);
@@ -48,7 +49,8 @@ class MessageLog {
       return;
     }
     // A message that covers the same PSNs otherwise is of another life of the queue pair.
-    const LoggedMessage fresh{.descriptor = descriptor, .filled_bytes = 0};
+    const LoggedMessage fresh{.descriptor = descriptor,
+                              .fill = {.message_bytes = descriptor.reth.length_bytes, .filled_bytes = 0}};
     std::erase_if(messages_, [&](const LoggedMessage& old) {
       return old.contains(descriptor.first_psn) || fresh.contains(old.descriptor.first_psn);
     });

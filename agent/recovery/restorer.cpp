@@ -27,15 +27,20 @@ bool worth_keeping(const roce::OpcodeInfo& op) {
 
 }  // namespace
 
-Restorer::Restorer(FrameIo& io, const PolicyTable& policy, const RestorerLimits& limits, Counters& counters)
+Restorer::Restorer(FrameIo& io, const PolicyTable& policy, const RestorerLimits& limits, Counters& counters,
+                   FillSink& fill_sink)
     : io_(io),
       policy_(policy),
       limits_(limits),
       counters_(counters),
+      fill_sink_(fill_sink),
       flows_(limits.flows),
       arrivals_(io, limits.arrival_records, limits.kept_frames),
       missing_(limits.missing_packets),
-      blocks_(limits.blocks, limits.symbol_bytes) {}
+      blocks_(limits.blocks, limits.symbol_bytes),
+      streams_(policy),
+      pairing_(flows_),
+      ledger_(limits.pending_fills) {}
 
 Restorer::~Restorer() { drop_stale(); }
 
@@ -44,8 +49,7 @@ Time Restorer::hold_bound() const {
   return std::clamp(limits_.endpoint_timeout * 3 / 4 - rtt_, Time::zero(), kMost);
 }
 
-RxFlow* Restorer::flow_of(const roce::PacketView& view, Time now) {
-  const roce::FlowKey key = view.flow_key();
+RxFlow* Restorer::flow_of(const roce::FlowKey& key, const roce::PacketView& view, Time now) {
   RxFlow* flow = flows_.find(key);
   if (flow == nullptr) {
     flow = flows_.add(key);
@@ -54,6 +58,7 @@ RxFlow* Restorer::flow_of(const roce::PacketView& view, Time now) {
       return nullptr;
     }
     if (!housekeeping_at_) housekeeping_at_ = now + kHousekeepingPeriod;
+    if (!key.response) pairing_.add_request_flow(*flow);
   }
   flow->transport = view.op().transport;
   flow->last_packet_at = now;
@@ -65,8 +70,9 @@ RxFlow* Restorer::flow_of(const roce::PacketView& view, Time now) {
 bool Restorer::evidently_resent(const RxFlow& flow, const roce::PacketView& view, Time now) {
   if (!flow.order.started() || !roce::psn_before(view.psn(), flow.order.next())) return false;
   const Arrivals::Record* earlier = arrivals_.find_psn(flow.handle, view.psn(), flow.epoch);
-  return earlier == nullptr || earlier->name.fingerprint != view.fingerprint() ||
-         now - earlier->at > reorder_.value() + rtt_ / 2;
+  if (earlier == nullptr) return true;
+  const bool same_bytes = earlier->filled || earlier->name.fingerprint == view.fingerprint();
+  return !same_bytes || now - earlier->at > reorder_.value() + rtt_ / 2;
 }
 
 void Restorer::note_arrival(RxFlow& flow, const SourceName& name, FrameId frame, const roce::PacketView& view,
@@ -93,7 +99,9 @@ bool Restorer::is_second_copy(const RxFlow& flow, const SourceName& name) {
 void Restorer::on_source(FrameId frame, const roce::PacketView& view, Time now) {
   if (io_.scarce()) shed_if_scarce(now);
   // A congestion notification goes to a queue pair but belongs to none of its orders, and may not wait.
-  RxFlow* flow = view.op().operation == Operation::kCongestionNotification ? nullptr : flow_of(view, now);
+  RxFlow* flow = view.op().operation == Operation::kCongestionNotification
+                     ? nullptr
+                     : flow_of(view.flow_key(), view, now);
   if (flow == nullptr) {
     counters_.add(Event::kSourceUntracked, kClassExact);
     io_.send(Port::kLan, frame);
@@ -124,35 +132,63 @@ void Restorer::on_source(FrameId frame, const roce::PacketView& view, Time now) 
   if (flow->transport == Transport::kUd) {
     io_.send(Port::kLan, frame);
   } else {
-    put_in_order(*flow,
-                 {.facts = facts,
-                  .payload_bytes = static_cast<std::uint32_t>(view.payload_bytes()),
-                  .frame = frame,
-                  .at = now},
-                 Origin::kWan, now);
+    learn_from(*flow, view);
+    put_in_order(*flow, HeldPacket::of(view, facts, frame, now), Origin::kWan, now);
   }
   if (!touched_blocks_.empty()) decode_touched_blocks(now);
 }
 
-void Restorer::put_in_order(RxFlow& flow, const HeldPacket& packet, Origin origin, Time now) {
-  if (!packet.facts.op->is_response() && !packet.facts.op->ends_message()) {
-    flow.order.learn_pmtu(packet.payload_bytes);
+// PMTU, and the message a FIRST packet begins: the rest of it could be filled from that.
+void Restorer::learn_from(RxFlow& flow, const roce::PacketView& view) {
+  if (view.op().is_response() || view.op().ends_message()) return;
+  const auto payload_bytes = static_cast<std::uint32_t>(view.payload_bytes());
+  flow.order.learn_pmtu(payload_bytes);
+  if (!flow.announced || !view.op().is_rc_write() || !view.op().starts_message()) return;
+  if (!policy_.classes[flow.stream.class_id].may_fill(flow.stream.level)) return;
+  const roce::Bth bth = view.bth();
+  flow.messages.add({.flow = 0,
+                     .first_psn = bth.psn,
+                     .pmtu_bytes = static_cast<std::uint16_t>(payload_bytes),
+                     .reth = *view.reth(),
+                     .pkey = bth.pkey,
+                     .mig_req = bth.mig_req,
+                     .end = std::nullopt});
+}
+
+// Hands a packet to the receiver, and keeps the accounts of what it has.
+void Restorer::deliver(RxFlow& flow, const HeldPacket& packet, bool first_time) {
+  if (flow.key.response) {
+    if (packet.ack) {
+      flow.acks.delivered(*packet.ack);
+    } else {
+      flow.acks.delivered_data(packet.facts.psn);
+    }
   }
+  if (first_time && flow.announced) streams_[flow.stream].budget.delivered(packet.payload_bytes);
+  io_.send(Port::kLan, packet.frame);
+}
+
+void Restorer::put_in_order(RxFlow& flow, const HeldPacket& packet, Origin origin, Time now) {
   const bool had_gap = flow.gap_since && !flow.held.empty();
+  const bool new_psn =
+      !flow.order.started() || !roce::psn_before(packet.facts.psn, flow.order.forwarded_until());
   switch (flow.order.arrive(packet.facts, flow.first_held(), flow.ordered(), now, passing_limit())) {
     case Verdict::kInOrder:
       if (origin == Origin::kWan && had_gap) {
         reorder_.observe_late(now - *flow.gap_since, rtt_);
         count(Event::kHeldClosedByArrival, flow);
       }
-      forward_in_order(flow, packet.frame, now);
+      deliver(flow, packet, new_psn);
+      if (!flow.gap_since && flow.held.empty()) break;
+      drain(flow);
+      update_gap(flow, now);
       break;
     case Verdict::kOld:
-      count(Event::kSourceRetransmission, flow);
-      io_.send(Port::kLan, packet.frame);
+      note_old(flow, packet);
+      deliver(flow, packet, false);
       break;
     case Verdict::kPassing:
-      io_.send(Port::kLan, packet.frame);
+      deliver(flow, packet, false);
       break;
     case Verdict::kAhead:
       hold(flow, packet, now);
@@ -165,7 +201,7 @@ void Restorer::put_in_order(RxFlow& flow, const HeldPacket& packet, Origin origi
       if (Arrivals::Record* record = arrivals_.find_psn(flow.handle, packet.facts.psn, flow.epoch - 1)) {
         record->epoch = flow.epoch;
       }
-      io_.send(Port::kLan, packet.frame);
+      deliver(flow, packet, true);
       break;
   }
 }
@@ -178,11 +214,10 @@ void Restorer::decode_touched_blocks(Time now) {
   }
 }
 
-void Restorer::forward_in_order(RxFlow& flow, FrameId frame, Time now) {
-  io_.send(Port::kLan, frame);
-  if (!flow.gap_since && flow.held.empty()) return;
-  drain(flow);
-  update_gap(flow, now);
+void Restorer::note_old(const RxFlow& flow, const HeldPacket& packet) {
+  count(Event::kSourceRetransmission, flow);
+  const Arrivals::Record* made_up = arrivals_.find_filled(flow.handle, packet.facts.psn, flow.epoch);
+  if (made_up != nullptr && !packet.facts.resent) count(Event::kFilledLateArrival, flow);
 }
 
 void Restorer::drain(RxFlow& flow) {
@@ -191,9 +226,10 @@ void Restorer::drain(RxFlow& flow) {
     const bool overtaken = roce::psn_before(facts.psn, flow.order.next());
     if (!overtaken && !flow.order.is_next(facts)) break;
     const HeldPacket packet = flow.held.take_front();
+    const bool new_psn = !roce::psn_before(packet.facts.psn, flow.order.forwarded_until());
     if (!overtaken) flow.order.advance(packet.facts);
     --held_frames_;
-    io_.send(Port::kLan, packet.frame);
+    deliver(flow, packet, new_psn);
   }
 }
 
@@ -201,7 +237,7 @@ void Restorer::hold(RxFlow& flow, const HeldPacket& packet, Time now) {
   const bool no_time = hold_bound() == Time::zero();
   if (no_time || held_frames_ >= limits_.held_frames) {
     give_up(flow, no_time ? Event::kReleasedTimeout : Event::kReleasedCap, now);
-    io_.send(Port::kLan, packet.frame);
+    deliver(flow, packet, false);
     return;
   }
   if (!flow.held.insert(packet)) {
@@ -225,7 +261,7 @@ void Restorer::begin_epoch(RxFlow& flow) {
 
 void Restorer::send_all_held(RxFlow& flow) {
   while (!flow.held.empty()) {
-    io_.send(Port::kLan, flow.held.take_front().frame);
+    deliver(flow, flow.held.take_front(), false);
     --held_frames_;
   }
 }
@@ -239,6 +275,8 @@ void Restorer::release_all_held(RxFlow& flow) {
 
 void Restorer::remove_flow(RxFlow& flow) {
   send_all_held(flow);
+  ledger_.take_all(flow.handle, [&](const PendingFill& fill) { report_fill(fill, fill.record.at); });
+  if (!flow.key.response) pairing_.remove_request_flow(flow);
   flows_.remove(flow);
 }
 
@@ -295,6 +333,7 @@ void Restorer::housekeeping(Time now) {
   housekeeping_at_ = now + kHousekeepingPeriod;
   arrivals_.drop_frames_before(now - kKeepAge);
   if (!missing_.empty()) missing_.expire(now - kMissingAge);
+  report_orphaned_fills();
   for (std::size_t looked_at = 0; looked_at < std::min(kFlowsLookedAtPerRound, flows_.slots()); ++looked_at) {
     RxFlow* flow = flows_.at_slot(expiry_cursor_++ % flows_.slots());
     if (flow == nullptr || now - flow->last_packet_at < kFlowIdle) continue;
@@ -346,7 +385,7 @@ void Restorer::drop_stale() {
   for (RxFlow* flow : all) {
     if (!flow->held.empty()) count(Event::kStaleDropped, *flow, flow->held.size());
     release_all_held(*flow);
-    flows_.remove(*flow);
+    remove_flow(*flow);
   }
   gaps_.clear();
   ids_.clear();
@@ -355,6 +394,7 @@ void Restorer::drop_stale() {
   missing_.clear();
   streams_.clear();
   recovered_.clear();
+  pairing_.clear();
   housekeeping_at_.reset();
 }
 

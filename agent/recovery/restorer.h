@@ -5,7 +5,7 @@
 //                                                          │ ahead: held until its gap is closed by
 //   repair ──▶ blocks ──decode──▶ rebuilt packet ──────────┤   late arrival, FEC, fill, or given up
 //   manifest ──▶ missing, messages ────────fill────────────┘
-//   lan's answers ──▶ pairing ──▶ rewinds, fill ledger
+//   lan's answers ──▶ pairing ──▶ rewinds, fill ledger ──▶ fill sink
 //
 // In order and without loss a packet is forwarded at once, and all that happens is a record in the arrivals. A packet
 // is held only while something can still close the gap before it, never longer than hold_bound(), and never beyond
@@ -23,8 +23,11 @@
 #include "agent/recovery/block_store.h"
 #include "agent/recovery/engine_io.h"
 #include "agent/recovery/events.h"
+#include "agent/recovery/fill_ledger.h"
+#include "agent/recovery/fill_record.h"
 #include "agent/recovery/flow_ids.h"
 #include "agent/recovery/missing_set.h"
+#include "agent/recovery/pairing.h"
 #include "agent/recovery/policy.h"
 #include "agent/recovery/recent_names.h"
 #include "agent/recovery/rx_flow_table.h"
@@ -43,13 +46,15 @@ struct RestorerLimits {
   std::size_t blocks = 1024;
   std::size_t symbol_bytes = std::size_t{16} << 20;
   std::size_t missing_packets = 16384;
+  std::size_t pending_fills = 4096;
   // The requester's: a hold and a round trip stay within three quarters of it.
   Time endpoint_timeout = std::chrono::milliseconds(67);
 };
 
 class Restorer {
  public:
-  Restorer(FrameIo& io, const PolicyTable& policy, const RestorerLimits& limits, Counters& counters);
+  Restorer(FrameIo& io, const PolicyTable& policy, const RestorerLimits& limits, Counters& counters,
+           FillSink& fill_sink);
   ~Restorer();
   Restorer(const Restorer&) = delete;
   Restorer& operator=(const Restorer&) = delete;
@@ -62,6 +67,13 @@ class Restorer {
   void on_announcement(const wire::Announcement& announcement, const roce::VlanStack& vlans, Time now);
   void on_manifest(const wire::Manifest& manifest, Time now);
   void on_repair(const wire::Repair& repair, Time now);
+
+  // `carrier`: the headers of the Weft packet it came in.
+  void on_ack_copy(const wire::AckCopy& copy, const PathHeaders& carrier, Time now);
+
+  // A packet of the local endpoints on its way to this peer, before it is sent: their acknowledgements tell what was
+  // received, and what is to be sent again.
+  void on_lan_packet(const roce::PacketView& view, Time now);
 
   // The session's measured round trip; zero while unknown.
   void set_rtt(Time rtt) { rtt_ = rtt; }
@@ -90,14 +102,16 @@ class Restorer {
 
  private:
   // restorer.cpp: source packets and order
-  RxFlow* flow_of(const roce::PacketView& view, Time now);
+  RxFlow* flow_of(const roce::FlowKey& key, const roce::PacketView& view, Time now);
+  void learn_from(RxFlow& flow, const roce::PacketView& view);
   bool evidently_resent(const RxFlow& flow, const roce::PacketView& view, Time now);
   bool is_second_copy(const RxFlow& flow, const SourceName& name);
   void note_arrival(RxFlow& flow, const SourceName& name, FrameId frame, const roce::PacketView& view,
                     Time now);
   enum class Origin : std::uint8_t { kWan, kRecovered };
   void put_in_order(RxFlow& flow, const HeldPacket& packet, Origin origin, Time now);
-  void forward_in_order(RxFlow& flow, FrameId frame, Time now);
+  void deliver(RxFlow& flow, const HeldPacket& packet, bool first_time);
+  void note_old(const RxFlow& flow, const HeldPacket& packet);
   void hold(RxFlow& flow, const HeldPacket& packet, Time now);
   void drain(RxFlow& flow);
   void begin_epoch(RxFlow& flow);
@@ -134,10 +148,21 @@ class Restorer {
   bool not_sent_over_wan(const RxFlow& flow);
   Time passing_limit() const;
 
+  // restorer_fill.cpp
+  enum class FillOutcome : std::uint8_t { kFilled, kNotYet, kRefused };
+  FillOutcome try_fill(RxFlow& flow, Time now);
+  std::optional<Event> fill_forbidden(const RxFlow& flow) const;
+  std::optional<Event> fill_refused(RxFlow& flow, roce::Psn psn);
+  void report_fill(const PendingFill& fill, Time now);
+  void fills_acknowledged(FlowHandle flow, roce::Psn until, Time now);
+  void cancel_fills(RxFlow& flow);
+  void report_orphaned_fills();
+
   FrameIo& io_;
   const PolicyTable& policy_;
   RestorerLimits limits_;
   Counters& counters_;
+  FillSink& fill_sink_;
   Time rtt_{};
 
   RxFlowTable flows_;
@@ -148,6 +173,8 @@ class Restorer {
   RxStreams streams_;
   ReorderAllowance reorder_;
   RecentNames recovered_;
+  Pairing pairing_;
+  FillLedger ledger_;
   wire::LossCounts losses_;
 
   std::vector<FlowHandle> gaps_;

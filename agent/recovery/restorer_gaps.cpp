@@ -91,6 +91,23 @@ void Restorer::resolve(RxFlow& flow, Time now) {
     flow.look_at = patience;
     return;
   }
+  switch (try_fill(flow, now)) {
+    case FillOutcome::kFilled:
+      if (!flow.held.empty() && flow.order.is_next(flow.held.front().facts))
+        count(Event::kHeldClosedByFill, flow);
+      drain(flow);
+      update_gap(flow, now);
+      return;
+    case FillOutcome::kNotYet:
+      if (now < deadline) {
+        flow.look_at = deadline;  // or when the descriptor comes
+        return;
+      }
+      count(Event::kFillRefusedNoDescriptor, flow);
+      break;
+    case FillOutcome::kRefused:
+      break;
+  }
   if (!flow.held.empty()) {
     give_up(flow, now < deadline ? reason : Event::kReleasedTimeout, now);
   } else if (now - *flow.gap_since >= kTailPatience) {

@@ -40,10 +40,13 @@ void Restorer::on_announcement(const wire::Announcement& announcement, const roc
       key.vids[i] = vlans.tags[i].vid();
 
     RxFlow* flow = flows_.find(key);
-    if (flow == nullptr) flow = flows_.add(key);
     if (flow == nullptr) {
-      counters_.add(Event::kFlowRefused, announced.stream.class_id);
-      continue;
+      flow = flows_.add(key);
+      if (flow == nullptr) {
+        counters_.add(Event::kFlowRefused, announced.stream.class_id);
+        continue;
+      }
+      if (!key.response) pairing_.add_request_flow(*flow);
     }
     if (!housekeeping_at_) housekeeping_at_ = now;
     flow->last_packet_at = now;
@@ -283,12 +286,10 @@ void Restorer::deliver_recovered(const RecoveredPacket& packet, Time now) {
     return;
   }
   if (!flow->held.empty() && packet.name.psn == missing_psn(*flow)) count(Event::kHeldClosedByFec, *flow);
-  put_in_order(*flow,
-               {.facts = OrderFacts::of(*view),
-                .payload_bytes = static_cast<std::uint32_t>(view->payload_bytes()),
-                .frame = *frame,
-                .at = now},
-               Origin::kRecovered, now);
+  OrderFacts facts = OrderFacts::of(*view);
+  facts.resent =
+      roce::psn_before(packet.name.psn, flow->order.next());  // wanted all the same: a rewind is expected
+  put_in_order(*flow, HeldPacket::of(*view, facts, *frame, now), Origin::kRecovered, now);
 }
 
 // The newest row of a block is sent last: what is missing beyond the repairs that may still come is not coming, but

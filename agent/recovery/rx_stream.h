@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "agent/recovery/fill_budget.h"
 #include "agent/recovery/loss_judge.h"
 #include "agent/recovery/policy.h"
 #include "agent/recovery/wait_bound.h"
@@ -14,8 +15,11 @@
 namespace weft::recovery {
 
 struct RxStream {
+  explicit RxStream(const LevelPolicy& row) : budget(row.fill_budget, row.max_fill_per_message) {}
+
   LossJudge judge;
   BlockSpan span;
+  FillBudget budget;
   bool group_seen = false;
   std::uint32_t newest_group = 0;  // first ordinal, while group_seen
   std::optional<Time> last_repair_at;
@@ -24,9 +28,15 @@ struct RxStream {
 // The streams of a peer; one is made when it is first spoken of.
 class RxStreams {
  public:
+  explicit RxStreams(const PolicyTable& policy) : policy_(policy) {}
+
+  // The id is of a class of the policy.
   RxStream& operator[](wire::StreamId id) {
     auto& stream = streams_[id.class_id * kLevels + id.level];
-    if (stream == nullptr) stream = std::make_unique<RxStream>();
+    if (stream == nullptr) {
+      stream =
+          std::make_unique<RxStream>(policy_.level({.class_id = id.class_id, .level = id.level, .layer = 0}));
+    }
     return *stream;
   }
 
@@ -45,6 +55,7 @@ class RxStreams {
   }
 
  private:
+  const PolicyTable& policy_;
   std::array<std::unique_ptr<RxStream>, kMaxClasses * kLevels> streams_;
 };
 

@@ -21,8 +21,10 @@ constexpr Time kTimeout = 67ms;
 }  // namespace
 
 RestorerRig::RestorerRig(const RigOptions& options, std::uint64_t seed) : options_(options), rng_(seed) {
-  restorer_ = std::make_unique<recovery::Restorer>(pool_, policy_, options.limits, counters_);
+  restorer_ = std::make_unique<recovery::Restorer>(pool_, policy_, options.limits, counters_, *this);
+  policy_.min_fill_message_bytes = options.min_fill_message_packets * kPmtu;
   restorer_->set_rtt(options.one_way * 2);
+  hold_bound_ = restorer_->hold_bound();
   pool_.set_sink([this](Port port, recovery::FrameId frame, ByteView bytes) {
     ASSERT_EQ(port, Port::kLan);
     if (const auto it = received_at_.find(frame.value); it != received_at_.end()) {
@@ -62,7 +64,7 @@ void RestorerRig::make_flow(unsigned index) {
   Psn psn = options_.first_psn;
   for (unsigned m = 0; m < options_.messages_per_flow; ++m) {
     if (options_.reads && rng_.chance(0.2)) {
-      Packet packet{.psn = psn, .psn_span = 1, .headers = {}, .payload_bytes = 0};
+      Packet packet{.psn = psn, .message = m, .psn_span = 1, .headers = {}, .payload_bytes = 0};
       const auto length = static_cast<std::uint32_t>(rng_.between(1, 20 * kPmtu));
       packet.psn_span = roce::packets_for(length, kPmtu);
       packet.headers.bth.opcode = Opcode::kRcRdmaReadRequest;
@@ -75,16 +77,22 @@ void RestorerRig::make_flow(unsigned index) {
     }
     const auto length = static_cast<std::uint32_t>(rng_.between(1, options_.max_message_packets * kPmtu));
     const std::uint32_t packets = roce::packets_for(length, kPmtu);
+    const bool imm = rng_.chance(0.3);
+    const bool solicited = rng_.chance(0.3);
+    const bool mig_req = rng_.chance(0.5);
     for (std::uint32_t i = 0; i < packets; ++i) {
-      Packet packet{.psn = psn, .psn_span = 1, .headers = {}, .payload_bytes = kPmtu};
+      Packet packet{.psn = psn, .message = m, .psn_span = 1, .headers = {}, .payload_bytes = kPmtu};
       const bool last = i + 1 == packets;
       if (last) packet.payload_bytes = length - i * kPmtu;
       const unsigned transport = options_.unreliable_connection ? 0x20 : 0;
-      const unsigned op = packets == 1 ? 0x0a : i == 0 ? 0x06 : last ? 0x08 : 0x07;
+      const unsigned op = (packets == 1 ? 0x0a : i == 0 ? 0x06 : last ? 0x08 : 0x07) + (last && imm ? 1 : 0);
       packet.headers.bth.opcode = static_cast<Opcode>(transport | op);
       packet.headers.bth.psn = psn;
       packet.headers.bth.dest_qpn = flow.qpn;
       packet.headers.bth.ack_req = last;
+      packet.headers.bth.mig_req = mig_req;
+      packet.headers.bth.solicited_event = last && solicited;
+      packet.headers.imm = 0xabc00000 + m;
       packet.headers.reth = {.va = 0x10000 + m * 0x100000ULL, .rkey = 7, .length_bytes = length};
       flow.packets.push_back(packet);
       psn += 1;
@@ -159,13 +167,19 @@ void RestorerRig::send_next() {
     Bytes frame = frame_of(index, packet, ip_id_++);
     ++sources_sent_;
     if (options_.coded) code(index, frame);
-    if (link_loses()) {
+    if (options_.manifests) note_in_manifest(index, packet);
+    // The restorer meets a flow with its first packet: before it there is no order to keep.
+    const bool first = flow.next_to_send == 1;
+    if (!first && link_loses()) {
       ++sources_lost_;
+      lost_.emplace(index, packet.psn.value);
     } else {
       if (rng_.chance(options_.duplicate)) at(now_ + link_delay(), [this, frame] { deliver_source(frame); });
-      if (rng_.chance(options_.corrupt))
+      if (!first && rng_.chance(options_.corrupt)) {
+        lost_.emplace(index, packet.psn.value);
         frame[frame.size() - 1 - rng_.below(5)] ^= 0x10;  // ICRC, pad or payload
-      at(now_ + link_delay(), [this, frame] { deliver_source(frame); });
+      }
+      at(now_ + (first ? options_.one_way : link_delay()), [this, frame] { deliver_source(frame); });
     }
     break;
   }
@@ -221,6 +235,52 @@ void RestorerRig::close_group() {
   group_.packets = 0;
 }
 
+// What a repair will not list, and the message of every packet that begins or ends one.
+void RestorerRig::note_in_manifest(unsigned flow, const Packet& packet) {
+  const auto id = static_cast<wire::FlowId>(flow);
+  if (!options_.coded) {
+    if (manifest_.runs.empty()) manifest_.first_ordinal = ordinal_;
+    ++ordinal_;
+    if (!manifest_.runs.empty() && manifest_.runs.back().flow == id &&
+        manifest_.runs.back().first_psn + manifest_.runs.back().packets == packet.psn) {
+      ++manifest_.runs.back().packets;
+    } else {
+      manifest_.runs.push_back({.flow = id, .first_psn = packet.psn, .packets = 1});
+    }
+  }
+  const roce::OpcodeInfo& op = roce::opcode_info(packet.headers.bth.opcode);
+  if (op.starts_message() || op.ends_message()) {
+    const auto& packets = flows_[flow].packets;
+    const auto first = std::ranges::find(packets, packet.message, &Packet::message);
+    wire::MessageDescriptor descriptor{.flow = id,
+                                       .first_psn = first->psn,
+                                       .pmtu_bytes = kPmtu,
+                                       .reth = packet.headers.reth,
+                                       .pkey = packet.headers.bth.pkey,
+                                       .mig_req = packet.headers.bth.mig_req,
+                                       .end = std::nullopt};
+    if (op.ends_message()) {
+      descriptor.end = {.solicited_event = packet.headers.bth.solicited_event, .imm = std::nullopt};
+      if (op.has(roce::kExtImm)) descriptor.end->imm = packet.headers.imm;
+    }
+    manifest_.descriptors.push_back(descriptor);
+  }
+  if (manifest_packets_++ == 0) at(now_ + 2ms, [this] { send_manifest(); });
+  if (manifest_packets_ == 64) send_manifest();
+}
+
+void RestorerRig::send_manifest() {
+  if (manifest_packets_ == 0) return;
+  manifest_packets_ = 0;
+  manifest_.stream = {options_.class_id, options_.level};
+  for (const Time spacing : {0ms, 1ms}) {
+    if (link_loses()) continue;
+    at(now_ + spacing + link_delay(),
+       [this, manifest = manifest_] { restorer_->on_manifest(manifest, now_); });
+  }
+  manifest_ = {};
+}
+
 void RestorerRig::deliver_source(Bytes frame) {
   const recovery::FrameId id = pool_.put(frame);
   received_at_[id.value] = now_;
@@ -263,6 +323,11 @@ void RestorerRig::receive(ByteView frame) {
   flow.nak_sent = false;
   ASSERT_EQ(view->opcode(), packet.headers.bth.opcode);
   const Bytes payload = payload_of(index, packet);
+  if (!payload.empty() && view->payload()[0] == 0) {
+    accept_filled(index, packet, *view);
+    return;
+  }
+  true_bytes_ += payload.size();
   ASSERT_TRUE(std::ranges::equal(view->payload(), payload))
       << "flow " << index << " PSN " << view->psn().value;
   ASSERT_EQ(view->tos() & 0xfc, flow.path.tos & 0xfc);
@@ -273,7 +338,65 @@ void RestorerRig::receive(ByteView frame) {
   if (view->ack_req() || flow.expected % 16 == 0) answer(index, 0x1f, packet.psn);
 }
 
+// Zeros in place of a packet: every header as the sender's.
+void RestorerRig::accept_filled(unsigned index, const Packet& packet, const roce::PacketView& view) {
+  Flow& flow = flows_[index];
+  EXPECT_TRUE(std::ranges::all_of(view.payload(), [](std::uint8_t byte) { return byte == 0; }));
+  roce::PacketPath path = flow.path;
+  roce::PacketHeaders headers = packet.headers;
+  headers.bth.ack_req = true;
+  const Bytes expected = roce::build_frame(path, headers, Bytes(packet.payload_bytes));
+  const auto as_sent = roce::PacketView::parse(expected);
+  EXPECT_TRUE(std::ranges::equal(as_sent->ip_packet(), view.ip_packet()))
+      << roce::opcode_info(packet.headers.bth.opcode).name;
+  EXPECT_TRUE(lost_.contains({index, packet.psn.value})) << "filled though nothing was lost";
+  zeros_[{index, packet.psn.value}] = packet.payload_bytes;
+  ++flow.expected;
+  answer(index, 0x1f, packet.psn);
+}
+
+void RestorerRig::check_fills(double budget, double per_message) const {
+  std::map<std::pair<unsigned, std::uint32_t>, std::uint32_t> reported;
+  std::map<std::pair<unsigned, unsigned>, std::uint64_t> by_message;
+  std::uint64_t filled_bytes = 0;
+  for (const recovery::FillRecord& fill : fills_) {
+    const unsigned index = fill.dst_qpn - 0x100;
+    EXPECT_TRUE(reported.emplace(std::pair(index, fill.psn.value), fill.payload_bytes).second)
+        << "reported twice";
+    const auto packet = std::ranges::find(flows_[index].packets, fill.psn, &Packet::psn);
+    ASSERT_NE(packet, flows_[index].packets.end());
+    const auto first = std::ranges::find(flows_[index].packets, packet->message, &Packet::message);
+    EXPECT_EQ(fill.va, packet->headers.reth.va);
+    EXPECT_EQ(fill.rkey, packet->headers.reth.rkey);
+    EXPECT_EQ(fill.offset_bytes, (fill.psn.value - first->psn.value) * kPmtu);
+    EXPECT_EQ(fill.payload_bytes, packet->payload_bytes);
+    filled_bytes += fill.payload_bytes;
+    by_message[{index, packet->message}] += fill.payload_bytes;
+    EXPECT_GE(packet->headers.reth.length_bytes, policy_.min_fill_message_bytes);
+    EXPECT_LE(static_cast<double>(by_message[{index, packet->message}]),
+              per_message * packet->headers.reth.length_bytes);
+  }
+  EXPECT_EQ(reported, zeros_) << "what was reported is what happened";
+  EXPECT_LE(static_cast<double>(filled_bytes), budget * static_cast<double>(true_bytes_));
+}
+
+void RestorerRig::on_fill(const recovery::FillRecord& record) { fills_.push_back(record); }
+
 void RestorerRig::answer(unsigned index, std::uint8_t syndrome, Psn psn) {
+  if (options_.answers_seen) {
+    roce::PacketPath path = flows_[index].path;
+    std::swap(path.src, path.dst);
+    path.udp_source_port = static_cast<std::uint16_t>(0xe000 + index * 7);
+    roce::PacketHeaders headers;
+    headers.bth.opcode = Opcode::kRcAcknowledge;
+    headers.bth.dest_qpn = 0x900 + index;
+    headers.bth.psn = psn;
+    headers.aeth = {.syndrome = syndrome, .msn = 0};
+    // A host takes its time; and the engine is not called from within its own send().
+    at(now_ + 20us, [this, frame = roce::build_frame(path, headers, {})] {
+      restorer_->on_lan_packet(*roce::PacketView::parse(frame), now_);
+    });
+  }
   at(now_ + options_.one_way, [this, index, syndrome, psn] {
     Flow& flow = flows_[index];
     const auto found =

@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -37,6 +38,9 @@ struct RigOptions {
   recovery::ClassId class_id = 1;
   std::uint8_t level = 0;
   bool coded = true;
+  bool manifests = false;  // of what is not coded, and descriptors of messages
+  unsigned min_fill_message_packets = 32;
+  bool answers_seen = true;  // the receivers' acknowledgements pass the restorer
   unsigned k = 32;
   unsigned r = 4;
   unsigned interleave = 4;
@@ -51,10 +55,10 @@ struct RigOptions {
   recovery::RestorerLimits limits{};
 };
 
-class RestorerRig {
+class RestorerRig : public recovery::FillSink {
  public:
   RestorerRig(const RigOptions& options, std::uint64_t seed);
-  ~RestorerRig();
+  ~RestorerRig() override;
 
   // Until every flow is complete or `limit` of virtual time is over; true when complete.
   bool run(recovery::Time limit);
@@ -62,6 +66,7 @@ class RestorerRig {
   void finish();
 
   recovery::Restorer& restorer() { return *restorer_; }
+  recovery::Time restorer_hold_bound() const { return hold_bound_; }
   const recovery::Counters& counters() const { return counters_; }
   FramePool& pool() { return pool_; }
   recovery::Time now() const { return now_; }
@@ -76,9 +81,14 @@ class RestorerRig {
   recovery::Time finished_at() const { return now_; }
   void print_events() const;
 
+  // Reported fills are those that happened, of packets that were lost, within budget and message cap.
+  void check_fills(double budget, double per_message) const;
+  std::size_t fills_reported() const { return fills_.size(); }
+
  private:
   struct Packet {
     roce::Psn psn;
+    unsigned message = 0;
     std::uint32_t psn_span = 1;
     roce::PacketHeaders headers;
     std::uint32_t payload_bytes = 0;
@@ -109,13 +119,16 @@ class RestorerRig {
   Bytes payload_of(unsigned flow, const Packet& packet) const;
   void send_next();
   void code(unsigned flow, const Bytes& frame);
+  void note_in_manifest(unsigned flow, const Packet& packet);
+  void send_manifest();
+  void accept_filled(unsigned flow, const Packet& packet, const roce::PacketView& view);
   void close_group();
   bool link_loses();
   recovery::Time link_delay();
   void deliver_source(Bytes frame);
   void receive(ByteView frame);
   void answer(unsigned flow, std::uint8_t syndrome, roce::Psn psn);
-  void wake();
+  void on_fill(const recovery::FillRecord& record) override;
 
   RigOptions options_;
   Rng rng_;
@@ -133,14 +146,21 @@ class RestorerRig {
   std::uint32_t ordinal_ = 0;
   Group group_;
   std::uint64_t group_serial_ = 0;
-  std::unordered_map<std::uint64_t, recovery::Time> received_at_;  // by frame
+  wire::Manifest manifest_;
+  std::uint32_t manifest_packets_ = 0;
+  std::set<std::pair<unsigned, std::uint32_t>> lost_;                  // flow and PSN, of any transmission
+  std::map<std::pair<unsigned, std::uint32_t>, std::uint32_t> zeros_;  // accepted, with their bytes
+  std::uint64_t true_bytes_ = 0;                                       // accepted
+  std::unordered_map<std::uint64_t, recovery::Time> received_at_;      // by frame
 
+  std::vector<recovery::FillRecord> fills_;
   std::uint64_t naks_ = 0;
   std::uint64_t sources_lost_ = 0;
   std::uint64_t sources_sent_ = 0;
   std::uint64_t resent_ = 0;
   std::uint64_t timeouts_ = 0;
   recovery::Time longest_hold_{};
+  recovery::Time hold_bound_{};
 };
 
 }  // namespace weft::test

@@ -57,6 +57,90 @@ TEST(Restorer, CountsLossesAsTheLinkHadThem) {
   EXPECT_LT(burst, 6);
 }
 
+constexpr recovery::ClassId kDpLow = 2;
+constexpr recovery::ClassId kPp = 3;
+
+TEST(Restorer, FillsWhatWasSentAndLostAndReportsIt) {
+  RestorerRig rig({.messages_per_flow = 30,
+                   .max_message_packets = 400,
+                   .class_id = kDpLow,
+                   .coded = false,
+                   .manifests = true,
+                   .loss = 3e-3,
+                   .mean_burst = 2},
+                  test::seed());
+  EXPECT_TRUE(rig.run(120s));
+  rig.finish();
+  rig.print_events();
+  EXPECT_GT(rig.counters().total(Event::kFilled), 5U);
+  EXPECT_GT(rig.counters().total(Event::kHeldClosedByFill), 5U);
+  rig.check_fills(1e-2, 5e-2);
+  EXPECT_LE(rig.longest_hold(), rig.restorer_hold_bound());
+}
+
+TEST(Restorer, KeepsTheBudgetWhenLossIsBeyondIt) {
+  RestorerRig rig({.messages_per_flow = 30,
+                   .max_message_packets = 400,
+                   .class_id = kDpLow,
+                   .coded = false,
+                   .manifests = true,
+                   .loss = 5e-2,
+                   .mean_burst = 4,
+                   .reorder = 0.01,
+                   .duplicate = 0.01},
+                  test::seed());
+  EXPECT_TRUE(rig.run(240s));
+  rig.finish();
+  rig.print_events();
+  EXPECT_GT(rig.counters().total(Event::kFillRefusedBudget), 0U);
+  rig.check_fills(1e-2, 5e-2);
+}
+
+TEST(Restorer, FillsWhatTheCodeCouldNotRecover) {
+  RestorerRig rig({.messages_per_flow = 60,
+                   .max_message_packets = 400,
+                   .class_id = kPp,
+                   .level = 5,
+                   .manifests = true,
+                   .r = 1,
+                   .loss = 1e-3,
+                   .mean_burst = 4},
+                  test::seed());
+  EXPECT_TRUE(rig.run(240s));
+  rig.finish();
+  rig.print_events();
+  rig.check_fills(1e-4, 1e-2);
+}
+
+TEST(Restorer, NeverFillsAClassWithoutBudget) {
+  RestorerRig rig({.messages_per_flow = 20,
+                   .max_message_packets = 400,
+                   .class_id = kPp,
+                   .level = 0,
+                   .coded = false,
+                   .manifests = true,
+                   .loss = 1e-2},
+                  test::seed());
+  EXPECT_TRUE(rig.run(240s));
+  rig.finish();
+  EXPECT_EQ(rig.counters().total(Event::kFilled), 0U);
+  rig.check_fills(0, 0);
+}
+
+TEST(Restorer, DoesNotFillWhileItCannotTellWhoseAnswersAreWhose) {
+  RestorerRig rig({.messages_per_flow = 20,
+                   .max_message_packets = 400,
+                   .class_id = kDpLow,
+                   .coded = false,
+                   .manifests = true,
+                   .answers_seen = false,
+                   .loss = 1e-2},
+                  test::seed());
+  EXPECT_TRUE(rig.run(240s));
+  EXPECT_EQ(rig.counters().total(Event::kFilled), 0U);
+  EXPECT_GT(rig.counters().total(Event::kFillRefusedAmbiguous), 0U);
+}
+
 struct Named {
   const char* name;
   RigOptions options;

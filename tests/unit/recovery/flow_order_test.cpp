@@ -106,18 +106,21 @@ TEST_F(FlowOrderTest, AReadRequestOfUnknownPmtuIsMeasuredByWhatFollows) {
 TEST_F(FlowOrderTest, ANakedSenderTakesTheOrderBack) {
   for (std::uint32_t psn = 10; psn < 20; ++psn)
     arrive(packet(psn));
-  order_.expect_rewind(Psn(15), now_);
+  order_.expect_rewind(Psn(15), {.earliest = now_ + 10ms, .latest = now_ + 1s});
+  EXPECT_EQ(arrive(resent(16)), Verdict::kOld) << "cannot be the answer yet";
+  now_ += 10ms;
   EXPECT_EQ(arrive(packet(20)), Verdict::kInOrder) << "still in flight";
-  EXPECT_EQ(arrive(packet(16)), Verdict::kAhead) << "15 was lost again";
-  EXPECT_EQ(arrive(packet(15), 16), Verdict::kInOrder);
+  EXPECT_EQ(arrive(packet(17)), Verdict::kOld) << "a duplicate of what came before";
+  EXPECT_EQ(arrive(resent(16)), Verdict::kAhead) << "15 was lost again";
+  EXPECT_EQ(arrive(resent(15), 16), Verdict::kInOrder);
 }
 
 TEST_F(FlowOrderTest, AnExpectedRewindExpires) {
   for (std::uint32_t psn = 10; psn < 20; ++psn)
     arrive(packet(psn));
-  order_.expect_rewind(Psn(15), now_);
+  order_.expect_rewind(Psn(15), {.earliest = now_, .latest = now_ + 1s});
   now_ += 2s;
-  EXPECT_EQ(arrive(packet(15)), Verdict::kOld);
+  EXPECT_EQ(arrive(resent(15)), Verdict::kOld);
 }
 
 TEST_F(FlowOrderTest, TwoResentPacketsInSequenceTakeTheOrderBack) {

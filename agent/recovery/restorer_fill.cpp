@@ -1,0 +1,129 @@
+// Zero-fill: what may be filled, doing it, and accounting for it (P1 to P5).
+#include <algorithm>
+
+#include "agent/recovery/fill_builder.h"
+#include "agent/recovery/restorer.h"
+
+namespace weft::recovery {
+
+using roce::Psn;
+
+// Everything that forbids a fill whatever the packet: P2, and doubt about whose answers are whose.
+std::optional<Event> Restorer::fill_forbidden(const RxFlow& flow) const {
+  if (flow.transport != roce::Transport::kRc || flow.key.response) return Event::kFillRefusedOpcode;
+  // An order about to be taken back, or of unknown extent, is no ground to invent on.
+  if (!flow.epoch_agreed || flow.order.rewind_expected() || flow.order.after_read() || !flow.path.known())
+    return Event::kFillRefusedNotProven;
+  // The sender went back for a reason of its own: what was delivered once may be in memory.
+  if (roce::psn_before(flow.order.next(), flow.order.received_until())) return Event::kFillRefusedDelivered;
+  if (!pairing_.paired(flow.handle)) return Event::kFillRefusedAmbiguous;
+  if (ledger_.full()) return Event::kFillRefusedLedgerFull;
+  return std::nullopt;
+}
+
+// Whether this packet's headers are known and its message may be filled.
+std::optional<Event> Restorer::fill_refused(RxFlow& flow, Psn psn) {
+  const bool later_arrived = !flow.held.empty() && roce::psn_before(psn, flow.held.back().facts.psn);
+  const bool listed = flow.proven_until && roce::psn_before(psn, *flow.proven_until);
+  if (!later_arrived && !listed) return Event::kFillRefusedNotProven;
+  const LoggedMessage* message = flow.messages.find(psn);
+  if (message == nullptr || !message->headers_known(psn)) return Event::kFillRefusedNoDescriptor;
+  if (message->descriptor.reth.length_bytes < policy_.min_fill_message_bytes)
+    return Event::kFillRefusedSmallMessage;
+  return std::nullopt;
+}
+
+Restorer::FillOutcome Restorer::try_fill(RxFlow& flow, Time now) {
+  const auto refuse = [&](Event event) {
+    count(event, flow);
+    return FillOutcome::kRefused;
+  };
+  if (!policy_.classes[flow.stream.class_id].may_fill(flow.stream.level)) return FillOutcome::kRefused;
+  if (const auto forbidden = fill_forbidden(flow)) return refuse(*forbidden);
+
+  // The whole gap or nothing: zeros in front of a packet that cannot be filled would be for nothing. Packets in it
+  // that a repair may still bring are left to it.
+  const Psn end = flow.held.empty() ? *flow.proven_until : flow.held.front().facts.psn;
+  for (Psn psn = flow.order.next(); psn != end; ++psn) {
+    const MissingPacket* missing = missing_.find(flow.handle, psn, flow.epoch);
+    if (missing != nullptr && missing->block != kNoBlock && !missing->hopeless) continue;
+    if (const auto refused = fill_refused(flow, psn)) {
+      // Its descriptor may be on the way.
+      if (*refused == Event::kFillRefusedNoDescriptor && now < *flow.gap_since + hold_bound())
+        return FillOutcome::kNotYet;
+      return refuse(*refused);
+    }
+  }
+
+  const Psn psn = flow.order.next();
+  LoggedMessage& message = *flow.messages.find(psn);
+  const std::uint32_t payload_bytes = message.payload_bytes(psn);
+  FillBudget& budget = streams_[flow.stream].budget;
+  switch (budget.fill(payload_bytes, message.fill)) {
+    case FillDecision::kGranted:
+      break;
+    case FillDecision::kOverBudget:
+      return refuse(Event::kFillRefusedBudget);
+    case FillDecision::kOverMessageCap:
+      return refuse(Event::kFillRefusedMessageCap);
+  }
+  const auto frame = build_filled_frame(io_, flow.path, message, flow.key.dest_qpn, psn);
+  if (!frame) {
+    budget.cancel(payload_bytes, message.fill);
+    return refuse(Event::kRecoveryNoFrame);
+  }
+  arrivals_.add_filled(flow.handle, psn, flow.epoch, *frame, now);
+  const roce::PacketHeaders headers = filled_headers(message, flow.key.dest_qpn, psn);
+  flow.order.advance(
+      {.psn = psn, .op = &roce::opcode_info(headers.bth.opcode), .read_length_bytes = 0, .resent = false});
+  const wire::MessageDescriptor& descriptor = message.descriptor;
+  ledger_.add(flow.handle,
+              {.record = {.at = now,
+                          .src = flow.key.src,
+                          .dst = flow.key.dst,
+                          .dst_qpn = flow.key.dest_qpn,
+                          .psn = psn,
+                          .va = descriptor.reth.va,
+                          .rkey = descriptor.reth.rkey,
+                          .offset_bytes = message.offset_of(psn),
+                          .payload_bytes = payload_bytes,
+                          .tag = {.class_id = flow.stream.class_id, .level = flow.stream.level, .layer = 0}},
+               .message_first_psn = descriptor.first_psn});
+  count(Event::kFilled, flow);
+  count(Event::kFilledBytes, flow, payload_bytes);
+  io_.send(Port::kLan, *frame);
+  return FillOutcome::kFilled;
+}
+
+void Restorer::report_fill(const PendingFill& fill, Time now) {
+  FillRecord record = fill.record;
+  record.at = now;
+  counters_.add(Event::kFillReported, record.tag.class_id);
+  fill_sink_.on_fill(record);
+}
+
+// The receiver has all before `until`.
+void Restorer::fills_acknowledged(FlowHandle flow, Psn until, Time now) {
+  if (ledger_.empty()) return;
+  ledger_.take_before(flow, until, [&](const PendingFill& fill) { report_fill(fill, now); });
+}
+
+// The receiver threw away what is left, and the sender will send it again.
+void Restorer::cancel_fills(RxFlow& flow) {
+  if (ledger_.empty()) return;
+  ledger_.take_all(flow.handle, [&](const PendingFill& fill) {
+    count(Event::kFillCancelled, flow);
+    LoggedMessage* message = flow.messages.find(fill.record.psn);
+    MessageFill forgotten{.message_bytes = 0, .filled_bytes = fill.record.payload_bytes};
+    const bool known = message != nullptr && message->descriptor.first_psn == fill.message_first_psn;
+    streams_[flow.stream].budget.cancel(fill.record.payload_bytes, known ? message->fill : forgotten);
+  });
+}
+
+void Restorer::report_orphaned_fills() {
+  if (ledger_.empty()) return;
+  ledger_.take_where([&](FlowHandle flow) { return !pairing_.paired(flow); },
+                     [&](const PendingFill& fill) { report_fill(fill, fill.record.at); });
+}
+
+}  // namespace weft::recovery
