@@ -30,7 +30,7 @@ Result<recovery::EngineConfig> engine_config(const control::Config& config) {
 }
 
 RepairProcessor::RepairProcessor(recovery::EngineConfig config, recovery::FrameIo& io)
-    : io_(io), engine_(std::make_unique<recovery::Engine>(std::move(config), io)) {}
+    : io_(io), engine_(std::make_unique<recovery::Engine>(std::move(config), io, fills_)) {}
 
 void RepairProcessor::receive(const dataplane::Arrival& arrival, recovery::Time now) {
   engine_->receive(arrival.port, arrival.frame, arrival.tag, now);
@@ -50,7 +50,7 @@ void RepairProcessor::replace(recovery::EngineConfig config) {
   engine_->release_all();
   for (const auto& peer : engine_->status())
     retired_[std::string(peer.name)].add(*peer.counters);
-  engine_ = std::make_unique<recovery::Engine>(std::move(config), io_);
+  engine_ = std::make_unique<recovery::Engine>(std::move(config), io_, fills_);
 }
 
 std::vector<RepairProcessor::PeerReport> RepairProcessor::report() const {

@@ -13,6 +13,7 @@
 #include "agent/control/config.h"
 #include "agent/dataplane/processor.h"
 #include "agent/recovery/engine.h"
+#include "agent/recovery/fill_log.h"
 
 namespace weft::daemon {
 
@@ -47,8 +48,15 @@ class RepairProcessor final : public dataplane::Processor {
   };
   std::vector<PeerReport> report() const;
 
+  // Fills reported since the last call.
+  recovery::FillLog::Taken take_fills() { return fills_.take(); }
+
  private:
+  // A second of fills at 100 Gbit/s and a budget of 1e-2.
+  static constexpr std::size_t kMaxUnreadFills = 1U << 17;
+
   recovery::FrameIo& io_;
+  recovery::FillLog fills_{kMaxUnreadFills};
   std::unique_ptr<recovery::Engine> engine_;
   std::map<std::string, recovery::Counters> retired_;  // of engines before this one, by peer
 };

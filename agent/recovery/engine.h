@@ -99,7 +99,8 @@ class Engine {
   void from_lan(FrameId frame, const roce::PacketView& view, Tag tag, Time now);
   void from_wan(FrameId frame, const roce::PacketView& view, Time now);
   void weft_from_wan(ByteView frame, const roce::UdpDatagram& datagram, Time now);
-  void dispatch(Peer& peer, const wire::Opened& opened, ByteView frame, const roce::UdpDatagram& datagram, Time now);
+  void dispatch(Peer& peer, const wire::Opened& opened, ByteView frame, const roce::UdpDatagram& datagram,
+                Time now);
   void run_session(Peer& peer, Time now);
 
   const EngineConfig config_;

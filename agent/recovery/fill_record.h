@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "agent/recovery/engine_io.h"
 #include "agent/recovery/policy.h"

@@ -28,8 +28,8 @@ class PathHeaders {
   // Of a datagram in `frame`.
   PathHeaders(ByteView frame, const roce::UdpDatagram& datagram)
       : bytes_used_(static_cast<std::uint8_t>(datagram.payload.data() - frame.data())),
-        l3_offset_(static_cast<std::uint8_t>(roce::kEthernetBytes +
-                                             datagram.vlans.count * roce::kVlanTagBytes)),
+        l3_offset_(
+            static_cast<std::uint8_t>(roce::kEthernetBytes + datagram.vlans.count * roce::kVlanTagBytes)),
         ipv6_(datagram.src.ipv6) {
     std::memcpy(bytes_.data(), frame.data(), bytes_used_);
   }

@@ -40,7 +40,7 @@ TwoSites::~TwoSites() = default;
 
 void TwoSites::start_agent(Side side) {
   Site& s = site(side);
-  if (s.agent) s.engine = std::make_unique<recovery::Engine>(*s.agent, s.pool);
+  if (s.agent) s.engine = std::make_unique<recovery::Engine>(*s.agent, s.pool, s.fills);
 }
 
 void TwoSites::replace_agent(Side side, std::optional<recovery::EngineConfig> agent) {

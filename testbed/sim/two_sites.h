@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "agent/recovery/engine.h"
+#include "agent/recovery/fill_log.h"
 #include "netem/link.h"
 #include "netem/packet_kind.h"
 #include "testbed/rc/host.h"
@@ -73,6 +74,8 @@ class TwoSites {
   rc::Host& host(Side side) { return site(side).host; }
   recovery::Engine* engine(Side side) { return site(side).engine.get(); }
   FramePool& pool(Side side) { return site(side).pool; }
+  // What the agent of this side has filled and reported.
+  recovery::FillLog& fills(Side side) { return site(side).fills; }
 
   // What a tap does to a frame: it may change the bytes; false drops it. Extra copies are delivered after it.
   struct Tapped {
@@ -105,10 +108,13 @@ class TwoSites {
   const std::vector<LostSource>& lost_sources() const { return lost_sources_; }
 
  private:
+  static constexpr std::size_t kMaxUnreadFills = 1U << 20;  // a test or a run reads them at its end
+
   struct Site {
     Site(rc::Pacer pacer, std::size_t pool_frames) : host(pacer), pool(pool_frames) {}
     rc::Host host;
     FramePool pool;
+    recovery::FillLog fills{kMaxUnreadFills};
     std::optional<recovery::EngineConfig> agent;
     std::unique_ptr<recovery::Engine> engine;
     bool stopped = false;
