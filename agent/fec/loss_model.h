@@ -10,6 +10,7 @@ namespace weft::fec {
 struct LossModel {
   double loss = 0;   // fraction of packets
   double burst = 1;  // mean run of lost packets; 1: independent losses
+  friend bool operator==(const LossModel&, const LossModel&) = default;
 };
 
 // The model with its numbers forced into the range where it means something: losses up to a half, bursts of at

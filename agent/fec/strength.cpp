@@ -10,9 +10,10 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// The part of the hold bound a group may span from its first packet to its last repair. The rest is for
-// reordering on the path, for pacing and for the agents' own work.
-constexpr double kSpanOfHold = 0.75;
+// Repairs are paced: they follow their group within half of the time it took.
+constexpr double kSpanOfGroup = 1.5;
+// The part of the hold bound the whole may span. The rest is for reordering on the path and the agents' own work.
+constexpr double kSpanOfHold = 0.9;
 // How much more overhead a shorter wait is worth.
 constexpr double kOverheadForDelay = 1.05;
 // Depths worth trying: a depth between two of them saves less than the noise of the loss estimate.
@@ -25,16 +26,17 @@ double packet_time_ns(const StrengthQuery& query) {
                                       : std::numeric_limits<double>::infinity();
 }
 
-// Packets of the class that may pass between a group's first packet and its last repair.
-double packets_in_hold(const StrengthQuery& query) {
-  const double hold = std::max(0.0, static_cast<double>(query.hold_bound.count()) * kSpanOfHold);
+// Packets of the class that a group may consist of.
+double packets_of_group(const StrengthQuery& query) {
+  const double hold =
+      std::max(0.0, static_cast<double>(query.hold_bound.count()) * kSpanOfHold / kSpanOfGroup);
   return std::min(hold / packet_time_ns(query), 1e9);
 }
 
 Strength describe(const StrengthQuery& query, unsigned columns, unsigned rows, unsigned interleave,
                   double residual) {
-  const double span_packets = static_cast<double>(columns + rows) * interleave;
-  const double delay_ns = std::min(span_packets * packet_time_ns(query), 1e18);
+  const double packets = static_cast<double>(columns) * interleave;
+  const double delay_ns = std::min(packets * kSpanOfGroup * packet_time_ns(query), 1e18);
   return {.columns = columns,
           .rows = rows,
           .interleave = interleave,
@@ -42,7 +44,7 @@ Strength describe(const StrengthQuery& query, unsigned columns, unsigned rows, u
           .residual = residual,
           .added_delay = nanoseconds(std::llround(delay_ns)),
           .meets_target = residual <= query.target_residual,
-          .fits_hold_bound = span_packets <= packets_in_hold(query)};
+          .fits_hold_bound = packets <= packets_of_group(query)};
 }
 
 // The largest value in [low, high] that satisfies a predicate which, once false, stays false; low - 1 when none.
@@ -67,11 +69,15 @@ unsigned shortest_block(const StrengthQuery& query, unsigned rows, unsigned most
 
 }  // namespace
 
-double overhead(const PacketSizes& sizes, unsigned columns, unsigned rows) {
+std::size_t repair_bytes_of_block(const PacketSizes& sizes, unsigned columns, unsigned rows) {
   const std::size_t list = columns * sizes.list_bytes;
-  std::size_t repair = sizes.repair_bytes + list;
-  if (repair > sizes.mtu_bytes) repair += sizes.list_packet_bytes;
-  return static_cast<double>(rows * repair) / static_cast<double>(columns * sizes.source_bytes);
+  if (sizes.repair_bytes + list <= sizes.mtu_bytes) return rows * (sizes.repair_bytes + list);
+  return rows * sizes.repair_bytes + std::min(rows, sizes.list_packets) * (sizes.list_packet_bytes + list);
+}
+
+double overhead(const PacketSizes& sizes, unsigned columns, unsigned rows) {
+  return static_cast<double>(repair_bytes_of_block(sizes, columns, rows)) /
+         static_cast<double>(columns * sizes.source_bytes);
 }
 
 // One depth's share of the search.
@@ -79,14 +85,14 @@ struct StrengthChooser::Search {
   const StrengthQuery& query;
   const ResidualTable& table;
   unsigned depth;
-  unsigned members;  // k + r may not exceed this
+  unsigned longest;  // k may not exceed this
   double& least_overhead;
   std::vector<Strength>& candidates;
   Strength& strongest;  // of those that miss the target
 
   void run() {
-    for (unsigned rows = 1; rows <= std::min(kMaxRows, members - 1); ++rows) {
-      const unsigned longest = std::min(query.max_columns, members - rows);
+    for (unsigned rows = 1; rows <= kMaxRows; ++rows) {
+      if (depth * repair_bytes_of_block(query.sizes, longest, rows) > query.max_group_repair_bytes) return;
       const unsigned shortest = shortest_block(query, rows, longest);
       // More rows would cost more still, in shorter blocks.
       if (shortest > longest) return;
@@ -112,17 +118,16 @@ struct StrengthChooser::Search {
 };
 
 Strength StrengthChooser::choose(const StrengthQuery& query) {
-  const double hold_packets = packets_in_hold(query);
+  const double group_packets = packets_of_group(query);
   const double memory = correlation(sane(query.loss));
   double least_overhead = std::numeric_limits<double>::infinity();
   Strength strongest;
   candidates_.clear();
   for (const unsigned depth : kDepths) {
-    const auto members =
-        static_cast<unsigned>(std::min(hold_packets / depth, double{kMaxColumns + kMaxRows}));
-    if (depth > query.max_interleave || members < 2) break;
-    table_.compute(query.code, query.loss, depth, std::min(query.max_columns, members));
-    Search{query, table_, depth, members, least_overhead, candidates_, strongest}.run();
+    if (depth > query.max_interleave || depth > group_packets) break;
+    const auto longest = static_cast<unsigned>(std::min<double>(group_packets / depth, query.max_columns));
+    table_.compute(query.code, query.loss, depth, longest);
+    Search{query, table_, depth, longest, least_overhead, candidates_, strongest}.run();
     if (std::pow(memory, depth) < kUncorrelated) break;
   }
   const Strength* best = nullptr;

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "agent/fec/code.h"
@@ -12,16 +13,20 @@
 
 namespace weft::fec {
 
-// Bytes at IP level.
+// Bytes at IP level. A repair packet carries its block's list as long as that fits the path; else lists travel in
+// packets of their own, with the first few rows.
 struct PacketSizes {
   std::size_t source_bytes = 0;       // a full source packet
   std::size_t repair_bytes = 0;       // a packet with a symbol of such a source, without its list
   std::size_t list_bytes = 0;         // of a list, for every source symbol it names
   std::size_t list_packet_bytes = 0;  // a packet with nothing but a list, without the list
-  std::size_t mtu_bytes = 0;          // symbol and list travel in two packets where they exceed this
+  unsigned list_packets = 1;          // most of those that a block sends
+  std::size_t mtu_bytes = 0;
+  friend bool operator==(const PacketSizes&, const PacketSizes&) = default;
 };
 
-// Repair bytes of a full block over its source bytes; every repair carries the block's list.
+// Bytes of all repairs of a full block, and the same over its source bytes.
+std::size_t repair_bytes_of_block(const PacketSizes& sizes, unsigned columns, unsigned rows);
 double overhead(const PacketSizes& sizes, unsigned columns, unsigned rows);
 
 struct StrengthQuery {
@@ -33,9 +38,12 @@ struct StrengthQuery {
   // to a part of it, the rest is for reordering and for work.
   std::chrono::nanoseconds hold_bound{};
   double max_overhead = 0.25;
+  // What all blocks of a group may send together: more than the token bucket holds would never be sent.
+  std::size_t max_group_repair_bytes = SIZE_MAX;
   unsigned max_columns = kMaxColumns;
   unsigned max_interleave = 1;
   PacketSizes sizes;
+  friend bool operator==(const StrengthQuery&, const StrengthQuery&) = default;
 };
 
 struct Strength {
@@ -44,7 +52,7 @@ struct Strength {
   unsigned interleave = 1;
   double overhead = 0;
   double residual = 0;
-  // From a packet's sending to the last repair that may cure its loss, at the rate asked for.
+  // From the first packet of a group to its last repair, at the rate asked for.
   std::chrono::nanoseconds added_delay{};
   bool meets_target = false;
   bool fits_hold_bound = false;

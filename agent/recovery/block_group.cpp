@@ -3,13 +3,6 @@
 #include <algorithm>
 
 namespace weft::recovery {
-namespace {
-
-// Where list and symbol need a packet each, the list goes with the first rows only: lists are alike, and so
-// many of them are not all lost where the code itself is not.
-constexpr unsigned kMaxListCopies = 4;
-
-}  // namespace
 
 BlockGroup::BlockGroup(std::size_t max_body_bytes)
     : max_body_bytes_(max_body_bytes),

@@ -22,12 +22,16 @@ namespace weft::recovery {
 
 // Largest number of blocks in a group: beyond it a burst's share of one block hardly shrinks.
 inline constexpr unsigned kMaxInterleave = 16;
+// Where list and symbol need a packet each, the list goes with the first rows only: lists are alike, and so
+// many of them are not all lost where the code itself is not.
+inline constexpr unsigned kMaxListCopies = 4;
 
 struct GroupPlan {
   fec::CodeKind code = fec::CodeKind::kReedSolomon;
   unsigned k = 32;
   unsigned r = 4;
   unsigned interleave = 1;
+  std::size_t repair_bytes = 0;  // what a full group will send, at IP level
   friend bool operator==(const GroupPlan&, const GroupPlan&) = default;
 };
 

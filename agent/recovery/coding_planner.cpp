@@ -1,30 +1,79 @@
 #include "agent/recovery/coding_planner.h"
 
+#include <algorithm>
 #include <chrono>
 
 namespace weft::recovery {
+namespace {
 
-void CodingPlanner::on_loss(const wire::LossCounts& counts, Time) {
+// A group may fill for this part of the time its packets may be held; then its repairs need some of it too.
+constexpr double kFillPartOfHold = 0.6;
+// Where there is no time to hold at all, repairs still help whoever takes packets out of order.
+constexpr Time kShortestSpan = std::chrono::milliseconds(1);
+
+}  // namespace
+
+CodingPlanner::CodingPlanner(const PolicyTable& policy, const Path& path)
+    : policy_(&policy),
+      path_{.loss = estimator_.estimate(),
+            .rtt = std::nullopt,
+            .endpoint_timeout = path.endpoint_timeout,
+            .wan_mtu_bytes = path.wan_mtu_bytes} {}
+
+void CodingPlanner::on_feedback(const wire::LossCounts& counts, std::optional<Time> rtt) {
   measured_ = counts;
-  if (counts.loss_runs > 0)
-    burst_packets_ = static_cast<double>(counts.lost_packets) / static_cast<double>(counts.loss_runs);
+  estimator_.on_counts(counts);
+  path_.loss = estimator_.estimate();
+  if (rtt) path_.rtt = rtt;
 }
 
 void CodingPlanner::reset() {
   measured_ = {};
-  burst_packets_ = 1;
+  estimator_.reset();
+  path_.loss = estimator_.estimate();
+  for (auto& controller : controllers_)
+    controller.reset();
 }
 
-std::optional<GroupPlan> CodingPlanner::plan(wire::StreamId stream) const {
+GroupPlan CodingPlanner::fixed_plan(const FixedCode& code, const StreamState& state) const {
+  GroupPlan plan{.code = policy_->fec.code,
+                 .k = std::clamp<unsigned>(code.k, 1, fec::kMaxColumns),
+                 .r = std::clamp<unsigned>(code.r, 1, fec::kMaxRows),
+                 .interleave = std::clamp<unsigned>(code.interleave, 1, kMaxInterleave)};
+  plan.repair_bytes =
+      plan.interleave * fec::repair_bytes_of_block(packet_sizes(path_, state.packet_bytes), plan.k, plan.r);
+  return plan;
+}
+
+std::optional<GroupPlan> CodingPlanner::plan(wire::StreamId stream, const StreamState& state, bool ipv6) {
   const ClassPolicy& row = policy_->classes[stream.class_id];
-  if (!row.levels[stream.level].target_residual) return std::nullopt;
-  const FixedCode code = row.fixed.value_or(FixedCode{.k = 64, .r = 4, .interleave = 8});
+  const LevelPolicy& level = row.levels[stream.level];
+  if (!level.target_residual) return std::nullopt;
+  path_.ipv6 = ipv6;
+  if (row.fixed) return fixed_plan(*row.fixed, state);
+  auto& controller = controller_of(stream);
+  if (controller == nullptr) controller = std::make_unique<StrengthController>();
+  const fec::Strength* strength = controller->choose(level, policy_->fec, path_, state);
+  if (strength == nullptr) return std::nullopt;
   return GroupPlan{.code = policy_->fec.code,
-                   .k = std::clamp<unsigned>(code.k, 1, fec::kMaxColumns),
-                   .r = std::clamp<unsigned>(code.r, 1, fec::kMaxRows),
-                   .interleave = std::clamp<unsigned>(code.interleave, 1, kMaxInterleave)};
+                   .k = strength->columns,
+                   .r = strength->rows,
+                   .interleave = strength->interleave,
+                   .repair_bytes = strength->interleave *
+                                   fec::repair_bytes_of_block(packet_sizes(path_, state.packet_bytes),
+                                                              strength->columns, strength->rows)};
 }
 
-Time CodingPlanner::longest_span() const { return std::chrono::milliseconds(25); }
+unsigned CodingPlanner::rows_for(wire::StreamId stream, const GroupPlan& plan, unsigned columns) const {
+  const unsigned most = std::min(plan.r, columns);
+  const auto& controller = controllers_[stream.class_id * kLevels + stream.level];
+  if (controller == nullptr || policy_->classes[stream.class_id].fixed) return most;
+  return std::min(plan.r, controller->rows_for(columns));
+}
+
+Time CodingPlanner::longest_span() const {
+  const auto hold = std::chrono::duration<double>(coding_hold(path_.rtt, path_.endpoint_timeout));
+  return std::max(std::chrono::duration_cast<Time>(hold * kFillPartOfHold), kShortestSpan);
+}
 
 }  // namespace weft::recovery

@@ -1,39 +1,56 @@
-// How strongly each stream is coded now: the class's fixed code where it has one.
+// How strongly each stream is coded now: the class's fixed code where it has one, else what its target residual loss
+// asks for on the path as it is.
 #pragma once
 
-#include <algorithm>
+#include <array>
+#include <memory>
 #include <optional>
 
+#include "agent/recovery/adaptation.h"
 #include "agent/recovery/block_group.h"
+#include "agent/recovery/loss_estimator.h"
 #include "agent/recovery/policy.h"
 
 namespace weft::recovery {
 
 class CodingPlanner {
  public:
+  struct Path {
+    Time endpoint_timeout{};
+    std::size_t wan_mtu_bytes = 1500;
+  };
   // The policy outlives the planner.
-  explicit CodingPlanner(const PolicyTable& policy) : policy_(&policy) {}
+  CodingPlanner(const PolicyTable& policy, const Path& path);
 
   void set_policy(const PolicyTable& policy) { policy_ = &policy; }
   const PolicyTable& policy() const { return *policy_; }
 
-  // What the peer has counted; a new session starts from what is assumed of an unknown path.
-  void on_loss(const wire::LossCounts& counts, Time now);
+  // What the peer has counted, and the round trip as the session measures it.
+  void on_feedback(const wire::LossCounts& counts, std::optional<Time> rtt);
+  // A new session starts from what is assumed of an unknown path.
   void reset();
-  double burst_packets() const { return burst_packets_; }
+  double burst_packets() const { return estimator_.estimate().burst; }
   const wire::LossCounts& measured_loss() const { return measured_; }
 
   // The plan for a stream's next group; nullopt: its packets go uncoded.
-  std::optional<GroupPlan> plan(wire::StreamId stream) const;
-  // How many repairs a block of `k` packets sends that was opened by `plan`.
-  static unsigned rows_for(const GroupPlan& plan, unsigned k) { return std::min(plan.r, k); }
+  std::optional<GroupPlan> plan(wire::StreamId stream, const StreamState& state, bool ipv6);
+  // How many repairs a block of `columns` packets sends that was opened by `plan`.
+  unsigned rows_for(wire::StreamId stream, const GroupPlan& plan, unsigned columns) const;
   // A group is closed when it has been open for this long.
   Time longest_span() const;
 
  private:
+  GroupPlan fixed_plan(const FixedCode& code, const StreamState& state) const;
+  std::unique_ptr<StrengthController>& controller_of(wire::StreamId stream) {
+    return controllers_[stream.class_id * kLevels + stream.level];
+  }
+
   const PolicyTable* policy_;
+  PathState path_;
+  LossEstimator estimator_;
   wire::LossCounts measured_;
-  double burst_packets_ = 1;
+  // By class and level, made when first used.
+  std::array<std::unique_ptr<StrengthController>, kMaxClasses * kLevels> controllers_;
 };
 
 }  // namespace weft::recovery

@@ -28,7 +28,8 @@ Encoder::Encoder(FrameIo& io, const PolicyTable& policy, WeftSender& sender, Cou
     : io_(io),
       counters_(counters),
       sender_(sender),
-      planner_(policy),
+      planner_(policy,
+               {.endpoint_timeout = limits.endpoint_timeout, .wan_mtu_bytes = sender.wan_mtu_bytes()}),
       pool_(limits.max_groups, sender.max_body_bytes()),
       flows_(limits.max_flows),
       guard_(limits.max_guarded_flows),
@@ -85,7 +86,7 @@ StreamEncoder& Encoder::stream_of(wire::StreamId id) {
   return *stream;
 }
 
-void Encoder::on_feedback(const wire::Feedback& feedback, std::optional<Time> rtt, Time now) {
+void Encoder::on_feedback(const wire::Feedback& feedback, std::optional<Time> rtt) {
   flows_.confirm(feedback.confirmed_flows);
   if (rtt) estimate_.rtt = *rtt;
   estimate_.feedback_period = std::chrono::microseconds(feedback.period_us);
@@ -93,7 +94,7 @@ void Encoder::on_feedback(const wire::Feedback& feedback, std::optional<Time> rt
     const auto& stream = streams_[covered.stream.class_id * kLevels + covered.stream.level];
     if (stream != nullptr) stream->on_covered(covered.ordinal);
   }
-  planner_.on_loss(feedback.loss, now);
+  planner_.on_feedback(feedback.loss, rtt);
   estimate_.burst_packets = planner_.burst_packets();
 }
 

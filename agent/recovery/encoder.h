@@ -33,6 +33,8 @@ struct EncoderLimits {
   std::size_t max_guarded_flows = 1024;
   // Open, being sent, or kept until a tail is covered; all streams together.
   std::size_t max_groups = 64;
+  // The local ACK timeout of the endpoints served.
+  Time endpoint_timeout = std::chrono::milliseconds(67);
 };
 
 class Encoder {
@@ -44,7 +46,7 @@ class Encoder {
   // A RoCE frame from the lan for this peer; spends the caller's reference. `view` is of that frame.
   void on_source(FrameId frame, const roce::PacketView& view, Tag tag, Time now);
   // What the peer saw; `rtt` as the session measures it.
-  void on_feedback(const wire::Feedback& feedback, std::optional<Time> rtt, Time now);
+  void on_feedback(const wire::Feedback& feedback, std::optional<Time> rtt);
   // The peer is gone, or has restarted and forgotten everything.
   void reset();
   // From the next group on; the table outlives the encoder or the next call of this.

@@ -35,6 +35,13 @@ Event event_of(wire::Refusal refusal) {
   }
 }
 
+// Both directions serve the same endpoints.
+EncoderLimits encoder_limits(const EngineConfig& engine) {
+  EncoderLimits limits = engine.encoder;
+  limits.endpoint_timeout = engine.restorer.endpoint_timeout;
+  return limits;
+}
+
 }  // namespace
 
 // Everything about one peer. The order of members is the order of dependence.
@@ -43,8 +50,10 @@ struct Engine::Peer {
       : config(peer),
         session(session_config(engine, peer)),
         sender(io, counters, session,
-               {.udp_port = engine.udp_port, .max_overhead = engine.policy.fec.max_overhead}),
-        encoder(io, engine.policy, sender, counters, engine.encoder),
+               {.udp_port = engine.udp_port,
+                .wan_mtu_bytes = engine.wan_mtu_bytes,
+                .max_overhead = engine.policy.fec.max_overhead}),
+        encoder(io, engine.policy, sender, counters, encoder_limits(engine)),
         restorer(io, engine.policy, engine.restorer, counters, fill_sink) {}
 
   const PeerConfig& config;
@@ -148,7 +157,7 @@ void Engine::dispatch(Peer& peer, const wire::Opened& opened, ByteView frame,
       return;  // the session has dealt with it
     case wire::PacketType::kFeedback:
       if (const auto rtt = peer.session.rtt()) peer.restorer.set_rtt(*rtt);
-      if (opened.feedback) peer.encoder.on_feedback(*opened.feedback, peer.session.rtt(), now);
+      if (opened.feedback) peer.encoder.on_feedback(*opened.feedback, peer.session.rtt());
       return;
     case wire::PacketType::kAnnouncement:
       return use(wire::decode_announcement(opened.body),

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "agent/recovery/hold_bound.h"
+
 namespace weft::recovery {
 namespace {
 
@@ -44,10 +46,7 @@ Restorer::Restorer(FrameIo& io, const PolicyTable& policy, const RestorerLimits&
 
 Restorer::~Restorer() { drop_stale(); }
 
-Time Restorer::hold_bound() const {
-  constexpr Time kMost = std::chrono::milliseconds(100);
-  return std::clamp(limits_.endpoint_timeout * 3 / 4 - rtt_, Time::zero(), kMost);
-}
+Time Restorer::hold_bound() const { return recovery::hold_bound(rtt_, limits_.endpoint_timeout); }
 
 RxFlow* Restorer::flow_of(const roce::FlowKey& key, const roce::PacketView& view, Time now) {
   RxFlow* flow = flows_.find(key);

@@ -42,6 +42,7 @@ StreamEncoder::~StreamEncoder() { reset(); }
 void StreamEncoder::on_packet(const SourcePacket& packet, Time now) {
   if (const Time gap = now - last_packet_at_; gap < kMaxSpacing) spacing_ += (gap - spacing_) / 16;
   last_packet_at_ = now;
+  rate_.on_packet(packet.view.ip_packet_bytes(), now);
   quiet_pending_ = true;
   at_message_end_ = packet.view.op().ends_message();
   if (!code(packet, now)) {
@@ -52,7 +53,7 @@ void StreamEncoder::on_packet(const SourcePacket& packet, Time now) {
 }
 
 bool StreamEncoder::code(const SourcePacket& packet, Time now) {
-  if (open_ == nullptr && !open_group(now)) return false;
+  if (open_ == nullptr && !open_group(packet, now)) return false;
   const fec::SourceSymbol symbol(packet.view.ipv6(), packet.view.ip_packet());
   if (!packet.view.complete() || !open_->symbol_fits(symbol.bytes())) {
     links_.counters.add(Event::kEncodeSkippedTooLarge, stream_.class_id);
@@ -62,7 +63,7 @@ bool StreamEncoder::code(const SourcePacket& packet, Time now) {
   }
   if (!open_->same_network(packet.flow.key) || !add_to_group(packet, symbol, now)) {
     close_group(Event::kGroupClosedList, now);
-    if (!open_group(now) || !add_to_group(packet, symbol, now)) return false;
+    if (!open_group(packet, now) || !add_to_group(packet, symbol, now)) return false;
   }
   if (open_->full()) close_group(Event::kGroupClosedFull, now);
   return true;
@@ -78,11 +79,13 @@ bool StreamEncoder::add_to_group(const SourcePacket& packet, const fec::SourceSy
   return true;
 }
 
-bool StreamEncoder::open_group(Time now) {
-  const std::optional<GroupPlan> plan = links_.planner.plan(stream_);
+bool StreamEncoder::open_group(const SourcePacket& packet, Time now) {
+  const std::optional<GroupPlan> plan = links_.planner.plan(
+      stream_, {.packets_per_second = rate_.packets_per_second(), .packet_bytes = rate_.largest_bytes()},
+      packet.view.ipv6());
   if (!plan) return false;
   // A group whose repairs could not be sent would cost time and protect nothing.
-  if (!links_.sender.can_afford_repairs(std::size_t{plan->r} * plan->interleave)) {
+  if (!links_.sender.can_afford_repairs(plan->repair_bytes)) {
     links_.counters.add(Event::kEncodeSkippedOverhead, stream_.class_id);
     return false;
   }
@@ -103,7 +106,7 @@ void StreamEncoder::close_group(Event reason, Time now) {
   }
   links_.counters.add(reason, stream_.class_id);
   const GroupPlan& plan = open_->plan();
-  open_->close([&](unsigned k) { return links_.planner.rows_for(plan, k); });
+  open_->close([&](unsigned k) { return links_.planner.rows_for(stream_, plan, k); });
   pacer_.submit(std::move(open_), now);
 }
 

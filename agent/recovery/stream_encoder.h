@@ -15,6 +15,7 @@
 
 #include "agent/recovery/coding_planner.h"
 #include "agent/recovery/manifest_sender.h"
+#include "agent/recovery/packet_rate.h"
 #include "agent/recovery/repair_pacer.h"
 #include "agent/recovery/tx_flow_table.h"
 
@@ -34,7 +35,7 @@ class StreamEncoder {
     WeftSender& sender;
     Counters& counters;
     BlockGroupPool& pool;
-    const CodingPlanner& planner;
+    CodingPlanner& planner;
     const PathEstimate& estimate;
   };
   StreamEncoder(wire::StreamId stream, const Links& links);
@@ -57,7 +58,7 @@ class StreamEncoder {
  private:
   bool code(const SourcePacket& packet, Time now);
   bool add_to_group(const SourcePacket& packet, const fec::SourceSymbol& symbol, Time now);
-  bool open_group(Time now);
+  bool open_group(const SourcePacket& packet, Time now);
   void close_group(Event reason, Time now);
   void describe_message(const SourcePacket& packet, Time now);
   Time quiet_deadline() const;
@@ -73,6 +74,7 @@ class StreamEncoder {
   bool at_message_end_ = false;  // the newest packet ended its message
   Time last_packet_at_{};
   Time spacing_{};  // smoothed time between packets
+  PacketRate rate_;
 };
 
 }  // namespace weft::recovery

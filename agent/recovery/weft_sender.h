@@ -54,9 +54,11 @@ class WeftSender {
   // Of the newest data frame towards the peer.
   const PathHeaders& newest_path() const { return path_; }
 
-  // Whether the budget has room for this many repairs of the largest size.
-  bool can_afford_repairs(std::size_t packets) const {
-    return overhead_.available_bytes() >= packets * wan_mtu_bytes_;
+  std::size_t wan_mtu_bytes() const { return wan_mtu_bytes_; }
+
+  // Whether the budget has room for repairs of so many bytes at IP level.
+  bool can_afford_repairs(std::size_t bytes) const {
+    return overhead_.available_bytes() >= static_cast<double>(bytes);
   }
 
   // Sends one packet whose body of exactly `body_bytes` is written by `write(MutableByteView)`. What cannot be

@@ -74,7 +74,7 @@ void EncoderRig::advance(recovery::Time duration) {
 }
 
 void EncoderRig::feedback(const wire::Feedback& feedback, recovery::Time rtt) {
-  encoder.on_feedback(feedback, rtt, now_);
+  encoder.on_feedback(feedback, rtt);
 }
 
 const WanTraffic& EncoderRig::wan() {

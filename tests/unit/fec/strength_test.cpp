@@ -25,6 +25,7 @@ StrengthQuery query(double target, double loss, double burst) {
                     .repair_bytes = 1158,
                     .list_bytes = 3,
                     .list_packet_bytes = 88,
+                    .list_packets = 4,
                     .mtu_bytes = 1500}};
 }
 
@@ -45,7 +46,7 @@ TEST(Strength, MeetsTheTargetWithinItsBounds) {
           ASSERT_TRUE(s.columns >= 1 && s.columns <= kMaxColumns && s.rows >= 1 && s.rows <= kMaxRows);
           ASSERT_LE(s.overhead, q.max_overhead);
           ASSERT_DOUBLE_EQ(s.overhead, overhead(q.sizes, s.columns, s.rows));
-          ASSERT_LE((s.columns + s.rows) * s.interleave, packets_in(q, q.hold_bound));
+          ASSERT_LE(s.columns * s.interleave * 1.5, packets_in(q, q.hold_bound));
           ASSERT_LE(s.added_delay, q.hold_bound);
           ASSERT_TRUE(s.fits_hold_bound);
           ASSERT_DOUBLE_EQ(s.residual, residual_loss(shape, s.interleave, q.loss));
@@ -73,7 +74,7 @@ TEST(Strength, NothingCheaperWouldDo) {
         table.compute(q.code, model, depth, kMaxColumns);
         for (unsigned rows = 1; rows <= kMaxRows; ++rows) {
           for (unsigned columns = 1; columns <= kMaxColumns; ++columns) {
-            if ((columns + rows) * depth > packets_in(q, q.hold_bound) * 0.75) break;
+            if (columns * depth * 1.5 > packets_in(q, q.hold_bound) * 0.9) break;
             const double cost = overhead(q.sizes, columns, rows);
             if (cost > q.max_overhead) continue;
             const double residual = table.residual(columns, rows);
@@ -135,6 +136,20 @@ TEST(Strength, ASlowClassGetsTheShortestBlockItCanPay) {
     EXPECT_GT(overhead(q.sizes, s.columns - 1, 1), q.max_overhead);
     EXPECT_FALSE(s.fits_hold_bound);
   }
+}
+
+TEST(Strength, AGroupNeverSendsMoreThanItMay) {
+  StrengthQuery q = query(1e-9, 1e-2, 16);
+  q.max_group_repair_bytes = 40000;
+  const Strength s = StrengthChooser().choose(q);
+  EXPECT_LE(repair_bytes_of_block(q.sizes, s.columns, s.rows) * s.interleave, q.max_group_repair_bytes);
+  EXPECT_GE(s.rows, 1U);
+}
+
+TEST(Strength, ListsThatNeedTheirOwnPacketsAreCounted) {
+  const PacketSizes sizes = query(1e-9, 0, 1).sizes;
+  EXPECT_EQ(repair_bytes_of_block(sizes, 100, 8), 8 * (1158U + 300));
+  EXPECT_EQ(repair_bytes_of_block(sizes, 200, 8), 8 * 1158U + 4 * (88 + 600));
 }
 
 TEST(Strength, MoreLossNeverMeansLessRepair) {

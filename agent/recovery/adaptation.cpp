@@ -1,0 +1,128 @@
+#include "agent/recovery/adaptation.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "agent/recovery/hold_bound.h"
+#include "agent/recovery/token_bucket.h"
+#include "agent/roce/headers.h"
+#include "agent/wire/format.h"
+#include "agent/wire/repair_list.h"
+
+namespace weft::recovery {
+namespace {
+
+using std::chrono::duration;
+using std::chrono::duration_cast;
+using std::chrono::milliseconds;
+
+// On short paths a wait of a round trip and a half would be too short to code in; nobody notices 20 ms.
+constexpr Time kLeastUsefulHold = milliseconds(20);
+// A group whose repairs take the whole bucket would leave the next one uncoded.
+constexpr double kGroupShareOfBucket = 0.75;
+// A new stream is taken to be fast until its rate is known; if it is slow, its first group is closed by its time.
+constexpr double kAssumedPacketsPerSecond = 1e6;
+// Runs of 1.1 packets are what independent losses look like.
+constexpr double kIndependentBelow = 0.1;
+
+}  // namespace
+
+Time coding_hold(std::optional<Time> rtt, Time endpoint_timeout) {
+  // A round trip not yet measured is taken to use half of what the endpoint allows both.
+  const Time round_trip = rtt.value_or(endpoint_timeout * 3 / 8);
+  return std::min(hold_bound(round_trip, endpoint_timeout), std::max(round_trip * 3 / 2, kLeastUsefulHold));
+}
+
+fec::PacketSizes packet_sizes(const PathState& path, std::size_t packet_bytes) {
+  const std::size_t around = (path.ipv6 ? roce::kIpv6Bytes : roce::kIpv4Bytes) + roce::kUdpBytes +
+                             wire::kEnvelopeBytes + wire::kRepairFixedBytes;
+  // A list has an entry for every flow of the block; most have one.
+  const std::size_t list_packet = around + wire::kListEntryBytes;
+  return {.source_bytes = packet_bytes,
+          .repair_bytes = list_packet + fec::kSymbolLengthBytes + packet_bytes,
+          .list_bytes = wire::kListSymbolBytes,
+          .list_packet_bytes = list_packet,
+          .list_packets = kMaxListCopies,
+          .mtu_bytes = path.wan_mtu_bytes};
+}
+
+fec::StrengthQuery strength_query(double target_residual, const FecPolicy& fec, const PathState& path,
+                                  const StreamState& stream) {
+  const fec::PacketSizes sizes = packet_sizes(path, stream.packet_bytes);
+  const std::size_t list_room =
+      path.wan_mtu_bytes > sizes.list_packet_bytes ? path.wan_mtu_bytes - sizes.list_packet_bytes : 0;
+  const double bucket = repair_bucket_limits(fec.max_overhead).depth_bytes;
+  return {.code = fec.code,
+          .target_residual = target_residual,
+          .loss = path.loss,
+          .packets_per_second = stream.packets_per_second,
+          .hold_bound = coding_hold(path.rtt, path.endpoint_timeout),
+          .max_overhead = fec.max_overhead,
+          .max_group_repair_bytes = static_cast<std::size_t>(kGroupShareOfBucket * bucket),
+          .max_columns = static_cast<unsigned>(
+              std::clamp<std::size_t>(list_room / wire::kListSymbolBytes, 1, fec::kMaxColumns)),
+          .max_interleave = kMaxInterleave,
+          .sizes = sizes};
+}
+
+bool is_coded(const LevelPolicy& level, double loss, bool was_coded) {
+  if (!level.target_residual) return false;
+  if (level.uncoded_below_loss == 0) return true;
+  return loss > (was_coded ? level.uncoded_below_loss / 2 : level.uncoded_below_loss);
+}
+
+double Steady::follow(double value) {
+  const bool high = safe_ == Safe::kHigh;
+  const bool must_move = high ? value > held_ : value < held_;
+  const bool far_off = high ? value < held_ / 2 : value > held_ * 2;
+  if (!must_move && !far_off) return held_;
+  // Fine enough that a value that wobbles by a fifth stays on its step.
+  constexpr double kStepsPerDoubling = 4;
+  // A value that is a step already stays itself.
+  constexpr double kOnStep = 1e-9;
+  const double steps = value > 0 ? kStepsPerDoubling * std::log2(value) : 0;
+  const double rounded = high ? std::ceil(steps - kOnStep) : std::floor(steps + kOnStep);
+  held_ = value > 0 ? std::exp2(rounded / kStepsPerDoubling) : 0;
+  return held_;
+}
+
+const fec::Strength* StrengthController::choose(const LevelPolicy& level, const FecPolicy& fec,
+                                                const PathState& path, const StreamState& stream) {
+  coded_ = is_coded(level, path.loss.loss, coded_);
+  if (!coded_) return nullptr;
+  const double beyond_one = path.loss.burst - 1;
+  PathState steady_path = path;
+  steady_path.loss =
+      fec::sane({.loss = loss_.follow(path.loss.loss),
+                 .burst = 1 + burst_beyond_one_.follow(beyond_one < kIndependentBelow ? 0 : beyond_one)});
+  if (path.rtt) {
+    const double seconds = rtt_seconds_.follow(duration<double>(*path.rtt).count());
+    steady_path.rtt = duration_cast<Time>(duration<double>(seconds));
+  }
+  StreamState steady_stream = stream;
+  steady_stream.packets_per_second = stream.packets_per_second > 0
+                                         ? packets_per_second_.follow(stream.packets_per_second)
+                                         : kAssumedPacketsPerSecond;
+  const fec::StrengthQuery query = strength_query(*level.target_residual, fec, steady_path, steady_stream);
+  if (query_ != query) recompute(query);
+  return &strength_;
+}
+
+void StrengthController::recompute(const fec::StrengthQuery& query) {
+  query_ = query;
+  strength_ = chooser_.choose(query);
+  // XOR's rows share the columns among them: one left out would leave its columns without any repair.
+  const bool all_rows = query.code == fec::CodeKind::kXor;
+  table_.compute(query.code, query.loss, strength_.interleave, strength_.columns);
+  const double target = std::max(query.target_residual, strength_.residual);
+  unsigned rows = 1;
+  for (unsigned columns = 1; columns <= strength_.columns; ++columns) {
+    while (rows < strength_.rows && table_.residual(columns, rows) > target)
+      ++rows;
+    rows_for_[columns] = static_cast<std::uint8_t>(all_rows ? std::min(strength_.rows, columns) : rows);
+  }
+  // A group opened before may hold longer blocks: they send what they have.
+  std::fill(rows_for_.begin() + strength_.columns + 1, rows_for_.end(), std::uint8_t{fec::kMaxRows});
+}
+
+}  // namespace weft::recovery

@@ -1,0 +1,87 @@
+// Strength follows the path: from policy, measured loss and the stream's rate to a code, and no oftener than they
+// change.
+//
+//   LossEstimator ──loss, burst──┐
+//   PacketRate ──rate, size──────┼─▶ strength_query ─▶ StrengthController ─▶ fec::StrengthChooser
+//   session ──RTT────────────────┘        (the same for `weftctl explain`)
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "agent/fec/strength.h"
+#include "agent/recovery/block_group.h"
+#include "agent/recovery/engine_io.h"
+#include "agent/recovery/policy.h"
+
+namespace weft::recovery {
+
+struct PathState {
+  fec::LossModel loss;
+  std::optional<Time> rtt;
+  Time endpoint_timeout{};
+  std::size_t wan_mtu_bytes = 1500;
+  bool ipv6 = false;
+};
+
+struct StreamState {
+  double packets_per_second = 0;
+  std::size_t packet_bytes = 0;  // of a full packet, at IP level
+};
+
+// How long coding may count on a packet being held. Not all of hold_bound(): an endpoint's window is a few BDP, and a
+// hold of more than one and a half round trips would begin to stall it.
+Time coding_hold(std::optional<Time> rtt, Time endpoint_timeout);
+
+// The sizes of the packets the encoder makes of full packets of `packet_bytes`.
+fec::PacketSizes packet_sizes(const PathState& path, std::size_t packet_bytes);
+
+// The question to ask for a class at a level that is coded.
+fec::StrengthQuery strength_query(double target_residual, const FecPolicy& fec, const PathState& path,
+                                  const StreamState& stream);
+
+// Whether a level is coded at all at this loss. One that starts to be at a certain loss stays coded until the loss has
+// halved.
+bool is_coded(const LevelPolicy& level, double loss, bool was_coded);
+
+// A number that is only ever rounded, to a quarter of a doubling, in the direction that is safe; it moves at
+// once in that direction, and in the other when it is off by more than a factor of two.
+class Steady {
+ public:
+  enum class Safe : std::uint8_t { kHigh, kLow };
+  explicit Steady(Safe safe) : safe_(safe) {}
+  double follow(double value);
+
+ private:
+  Safe safe_;
+  double held_ = 0;
+};
+
+// Of one stream. Owned by its planner.
+class StrengthController {
+ public:
+  // The strength for the next group; nullptr: not coded. Cheap while nothing has changed.
+  const fec::Strength* choose(const LevelPolicy& level, const FecPolicy& fec, const PathState& path,
+                              const StreamState& stream);
+
+  // The repairs that bring a block that closes with `columns` to the target: fewer than a full one's. After choose().
+  unsigned rows_for(unsigned columns) const { return rows_for_[columns]; }
+
+ private:
+  void recompute(const fec::StrengthQuery& query);
+
+  Steady loss_{Steady::Safe::kHigh};
+  Steady burst_beyond_one_{Steady::Safe::kHigh};
+  Steady packets_per_second_{Steady::Safe::kLow};
+  Steady rtt_seconds_{Steady::Safe::kHigh};
+  bool coded_ = false;
+  std::optional<fec::StrengthQuery> query_;  // that was answered last
+  fec::StrengthChooser chooser_;
+  fec::ResidualTable table_;
+  fec::Strength strength_;
+  std::array<std::uint8_t, fec::kMaxColumns + 1> rows_for_{};
+};
+
+}  // namespace weft::recovery
