@@ -24,8 +24,8 @@ constexpr Nanoseconds kOneWay = milliseconds(15);
 class Session : public testing::Test {
  protected:
   SessionPair pair_{test::seed(), kOneWay};
-  PeerSession& a_() { return pair_.session(Side::kA); }
-  PeerSession& b_() { return pair_.session(Side::kB); }
+  PeerSession& side_a() { return pair_.session(Side::kA); }
+  PeerSession& side_b() { return pair_.session(Side::kB); }
 
   // Why a side refuses a packet; nullopt when it does not.
   std::optional<Refusal> refusal_of(Side side, const Bytes& packet) {
@@ -42,20 +42,20 @@ class Session : public testing::Test {
 
 TEST_F(Session, BothReadyWithinTwoRoundTrips) {
   pair_.run(4 * kOneWay + milliseconds(3));
-  EXPECT_TRUE(a_().ready());
-  EXPECT_TRUE(b_().ready());
+  EXPECT_TRUE(side_a().ready());
+  EXPECT_TRUE(side_b().ready());
   EXPECT_THAT(pair_.take_events(Side::kA), ElementsAre(PeerEvent::kUp));
-  EXPECT_EQ(a_().peer_hello()->boot_id, b_().own_boot_id());
-  EXPECT_EQ(a_().peer_hello()->mtu_bytes, 1500);
+  EXPECT_EQ(side_a().peer_hello()->boot_id, side_b().own_boot_id());
+  EXPECT_EQ(side_a().peer_hello()->mtu_bytes, 1500);
 }
 
 TEST_F(Session, OneSideWithDataIsEnough) {
   for (int i = 0; i < 200; ++i) {
-    a_().on_data(pair_.now());
+    side_a().on_data(pair_.now());
     pair_.run(milliseconds(1), false);
   }
-  EXPECT_TRUE(a_().ready());
-  EXPECT_TRUE(b_().ready());
+  EXPECT_TRUE(side_a().ready());
+  EXPECT_TRUE(side_b().ready());
 }
 
 TEST_F(Session, NoHelloWithoutData) {
@@ -70,7 +70,7 @@ TEST_F(Session, HellosToNobodyGrowRare) {
   EXPECT_GE(pair_.sent_count(Side::kA, PacketType::kHello), 10U);
   EXPECT_LE(pair_.sent_count(Side::kA, PacketType::kHello), 14U);
   EXPECT_EQ(pair_.sent_count(Side::kA, PacketType::kFeedback), 0U);
-  EXPECT_FALSE(a_().ready());
+  EXPECT_FALSE(side_a().ready());
 }
 
 TEST_F(Session, HelloEndsOnceComplete) {
@@ -82,7 +82,7 @@ TEST_F(Session, HelloEndsOnceComplete) {
 TEST_F(Session, NothingIsSealedOrAcceptedBeforeTheHello) {
   EXPECT_THAT(repair_from(Side::kA), IsEmpty());
   pair_.run(2 * kOneWay + milliseconds(4));  // A has seen its echo, B perhaps too; neither knows of the other
-  ASSERT_FALSE(b_().ready());
+  ASSERT_FALSE(side_b().ready());
   const Bytes early = repair_from(Side::kA);
   ASSERT_FALSE(early.empty());
   EXPECT_EQ(refusal_of(Side::kB, early), Refusal::kNotReady);
@@ -120,43 +120,43 @@ TEST_F(Session, FeedbackOncePerRoundTripThenFourASecond) {
   const std::size_t pause = pair_.sent_count(Side::kA, PacketType::kFeedback);
   pair_.run(seconds(10), false);
   EXPECT_NEAR(static_cast<double>(pair_.sent_count(Side::kA, PacketType::kFeedback) - pause), 40, 2);
-  EXPECT_TRUE(a_().ready()) << "a pause in computing does not cost protection";
+  EXPECT_TRUE(side_a().ready()) << "a pause in computing does not cost protection";
 }
 
 TEST_F(Session, IdleForTenMinutesThenQuietThenBackAtOnce) {
   pair_.run(seconds(1));
   pair_.run(minutes(11), false);
-  EXPECT_FALSE(a_().ready());
+  EXPECT_FALSE(side_a().ready());
   const std::size_t quiet = pair_.sent_to(Side::kA).size() + pair_.sent_to(Side::kB).size();
   pair_.run(seconds(30), false);
   EXPECT_EQ(pair_.sent_to(Side::kA).size() + pair_.sent_to(Side::kB).size(), quiet);
   pair_.run(2 * kOneWay + milliseconds(3));
-  EXPECT_TRUE(a_().ready());
-  EXPECT_TRUE(b_().ready());
+  EXPECT_TRUE(side_a().ready());
+  EXPECT_TRUE(side_b().ready());
 }
 
 TEST_F(Session, MeasuresTheRoundTrip) {
   pair_.run(seconds(1));
-  ASSERT_TRUE(a_().rtt());
-  EXPECT_NEAR(static_cast<double>(a_().rtt()->count()), 30e6, 2e6);
+  ASSERT_TRUE(side_a().rtt());
+  EXPECT_NEAR(static_cast<double>(side_a().rtt()->count()), 30e6, 2e6);
 }
 
 TEST_F(Session, SilenceIsNoticedWithinItsBounds) {
   pair_.run(seconds(1));
-  ASSERT_TRUE(a_().ready());
+  ASSERT_TRUE(side_a().ready());
   pair_.loses = [](Side to, PacketType) { return to == Side::kA; };
   pair_.take_events(Side::kA);
   pair_.run(milliseconds(250));
-  EXPECT_TRUE(a_().ready());
+  EXPECT_TRUE(side_a().ready());
   pair_.run(milliseconds(150));
-  EXPECT_FALSE(a_().ready());
+  EXPECT_FALSE(side_a().ready());
   EXPECT_THAT(pair_.take_events(Side::kA), ElementsAre(PeerEvent::kDown));
   const Bytes repair = repair_from(Side::kB);
   EXPECT_EQ(refusal_of(Side::kA, repair), Refusal::kNotReady);
 
   pair_.loses = [](Side, PacketType) { return false; };
   pair_.run(milliseconds(300));
-  EXPECT_TRUE(a_().ready()) << "the same peer is known again by its next feedback";
+  EXPECT_TRUE(side_a().ready()) << "the same peer is known again by its next feedback";
   EXPECT_THAT(pair_.take_events(Side::kA), ElementsAre(PeerEvent::kUp));
 }
 
@@ -165,9 +165,9 @@ TEST_F(Session, IdleSilenceIsNoticedWithinASecond) {
   pair_.run(seconds(5), false);
   pair_.loses = [](Side, PacketType) { return true; };
   pair_.run(milliseconds(700), false);
-  EXPECT_TRUE(a_().ready());
+  EXPECT_TRUE(side_a().ready());
   pair_.run(milliseconds(350), false);
-  EXPECT_FALSE(a_().ready());
+  EXPECT_FALSE(side_a().ready());
 }
 
 TEST_F(Session, ARestartIsAdoptedAndOldKeysAreGone) {
@@ -176,8 +176,8 @@ TEST_F(Session, ARestartIsAdoptedAndOldKeysAreGone) {
   pair_.take_events(Side::kA);
   pair_.restart(Side::kB);
   pair_.run(milliseconds(200));
-  EXPECT_TRUE(a_().ready());
-  EXPECT_TRUE(b_().ready());
+  EXPECT_TRUE(side_a().ready());
+  EXPECT_TRUE(side_b().ready());
   EXPECT_THAT(pair_.take_events(Side::kA), ElementsAre(PeerEvent::kRestarted, PeerEvent::kUp));
   EXPECT_EQ(refusal_of(Side::kA, old_repair), Refusal::kUnknownSender);
 }
@@ -187,8 +187,8 @@ TEST_F(Session, ARestartedIdlePeerIsWokenByOurFeedback) {
   pair_.run(seconds(2), false);
   pair_.restart(Side::kB);
   pair_.run(milliseconds(400), false);
-  EXPECT_TRUE(a_().ready());
-  EXPECT_TRUE(b_().ready());
+  EXPECT_TRUE(side_a().ready());
+  EXPECT_TRUE(side_b().ready());
 }
 
 TEST_F(Session, RecordedHellosResetNothing) {
@@ -197,14 +197,14 @@ TEST_F(Session, RecordedHellosResetNothing) {
   pair_.restart(Side::kB);
   pair_.run(seconds(1));
   pair_.take_events(Side::kA);
-  const BootId peer = a_().peer_hello()->boot_id;
+  const BootId peer = side_a().peer_hello()->boot_id;
   for (const Bytes& recorded : first_life) {
     pair_.inject(Side::kA, recorded);
     pair_.run(milliseconds(3));
   }
   pair_.run(seconds(1));
-  EXPECT_EQ(a_().peer_hello()->boot_id, peer);
-  EXPECT_TRUE(a_().ready());
+  EXPECT_EQ(side_a().peer_hello()->boot_id, peer);
+  EXPECT_TRUE(side_a().ready());
   EXPECT_THAT(pair_.take_events(Side::kA), IsEmpty());
 }
 
@@ -226,7 +226,7 @@ TEST_F(Session, RecordedHellosDoNotBringAFloodOfAnswers) {
   const std::size_t answers = pair_.sent_count(Side::kA, PacketType::kHello) - before;
   EXPECT_GT(answers, 5U);
   EXPECT_LT(answers, 40U);
-  EXPECT_TRUE(a_().ready());
+  EXPECT_TRUE(side_a().ready());
 }
 
 TEST_F(Session, ItsOwnPacketsSentBackAreRefused) {
@@ -242,7 +242,7 @@ TEST_F(Session, ForgedBootIdsAreBoundedInCost) {
   std::size_t too_many = 0;
   for (int i = 0; i < 1000; ++i) {
     Hello hello = test::random_hello(rng);
-    hello.echoed_boot_id = a_().own_boot_id();
+    hello.echoed_boot_id = side_a().own_boot_id();
     Bytes forged(kEnvelopeBytes);
     write_header(
         {.type = PacketType::kHello, .boot_id_prefix = load_be64(hello.boot_id.data()), .counter = 1},
@@ -255,7 +255,7 @@ TEST_F(Session, ForgedBootIdsAreBoundedInCost) {
   }
   EXPECT_EQ(bad_tags + too_many, 1000U);
   EXPECT_LE(bad_tags, 20U);
-  EXPECT_TRUE(a_().ready());
+  EXPECT_TRUE(side_a().ready());
 }
 
 TEST_F(Session, AnotherKeyIsRefused) {
