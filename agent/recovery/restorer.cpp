@@ -174,7 +174,7 @@ void Restorer::put_in_order(RxFlow& flow, const HeldPacket& packet, Origin origi
   switch (flow.order.arrive(packet.facts, flow.first_held(), flow.ordered(), now, passing_limit())) {
     case Verdict::kInOrder:
       if (origin == Origin::kWan && had_gap) {
-        reorder_.observe_late(now - *flow.gap_since, rtt_);
+        reorder_.observe_late(now - *flow.gap_since, rtt_, now);
         count(Event::kHeldClosedByArrival, flow);
       }
       deliver(flow, packet, new_psn);

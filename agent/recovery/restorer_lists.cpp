@@ -116,7 +116,7 @@ void Restorer::on_manifest(const wire::Manifest& manifest, Time now) {
     flow->messages.add(descriptor);
     if (flow->gap_since) resolve(*flow, now);
   }
-  if (oldest < now) stream.span.observe(now - oldest);
+  if (oldest < now) stream.span.observe(now - oldest, now);
   if (ordinal != manifest.first_ordinal) {
     stream.judge.list_ended(ordinal, now, stream.span.wait(reorder_.value(), hold_bound()));
   }
@@ -148,7 +148,7 @@ void Restorer::on_repair(const wire::Repair& repair, Time now) {
   const bool of_use =
       block.waiting() && (repair.symbol.empty() || blocks_.add_symbol(block, repair.index, repair.symbol));
   if (!of_use) counters_.add(Event::kRepairUnused, class_id);
-  if (first_copy && block.oldest_arrival) stream.span.observe(now - *block.oldest_arrival);
+  if (first_copy && block.oldest_arrival) stream.span.observe(now - *block.oldest_arrival, now);
   give_up_older_blocks(block, now);
   try_decode(*slot, now);
 }

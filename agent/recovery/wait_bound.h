@@ -9,18 +9,28 @@
 
 namespace weft::recovery {
 
-// The largest of recent values: follows up at once, and down by a sixteenth per observation.
+// The largest of recent values: follows up at once, and down as time passes, not as values come: a burst of small
+// ones (the repairs of a short tail) must not make a bound forget what a full block needs.
 class DecayingMaximum {
  public:
-  void observe(Time value) {
-    value_ = value >= value_ ? value : value_ - (value_ - value) / 16;
+  void observe(Time value, Time now) {
+    if (value >= value_) {
+      value_ = value;
+    } else {
+      const double share = std::min(1.0, std::chrono::duration<double>(now - observed_at_) / kMemory);
+      value_ -= std::chrono::duration_cast<Time>((value_ - value) * share);
+    }
+    observed_at_ = now;
     ++observations_;
   }
   Time value() const { return value_; }
   std::uint32_t observations() const { return observations_; }
 
  private:
+  // A training step lasts seconds: what one message needed the next of its kind needs again.
+  static constexpr std::chrono::duration<double> kMemory{4.0};
   Time value_{};
+  Time observed_at_{};
   std::uint32_t observations_ = 0;
 };
 
@@ -28,8 +38,8 @@ class DecayingMaximum {
 class ReorderAllowance {
  public:
   // A packet closed its gap by itself after so long. A retransmission looks the same, but takes a round trip.
-  void observe_late(Time lateness, Time rtt) {
-    if (rtt == Time::zero() ? lateness < kMost : lateness < rtt / 2) lateness_.observe(lateness);
+  void observe_late(Time lateness, Time rtt, Time now) {
+    if (rtt == Time::zero() ? lateness < kMost : lateness < rtt / 2) lateness_.observe(lateness, now);
   }
   Time value() const { return std::clamp(lateness_.value() * 2, kLeast, kMost); }
 
@@ -44,7 +54,7 @@ class ReorderAllowance {
 class BlockSpan {
  public:
   // Age of the oldest packet of a block when one of its lists or repairs came.
-  void observe(Time age) { span_.observe(age); }
+  void observe(Time age, Time now) { span_.observe(age, now); }
   // Until enough was seen, the bound is what the promises allow.
   Time wait(Time reorder_allowance, Time most) const {
     if (span_.observations() < kEnough) return most;
