@@ -163,6 +163,18 @@ TEST(Encoder, AGroupThatWasFullAtTheMessagesEndIsATailToo) {
   EXPECT_EQ(rig.count(Event::kRepairResent), 1U);
 }
 
+TEST(Encoder, ATailIsSeenEvenAfterAllItsRepairsHaveGone) {
+  EncoderRig rig(test::seed(), fixed({.k = 16, .r = 1, .interleave = 1}));
+  WriteFlow flow(17);
+  send_message(rig, flow, 16 * 1024, {});
+  rig.advance(milliseconds(20));
+  ASSERT_THAT(rig.wan().repairs, SizeIs(2));
+  EXPECT_FALSE(rig.wan().repairs[0].symbol.empty());
+  // Losses are rare: what was sent is said again, the symbol is not.
+  EXPECT_TRUE(rig.wan().repairs[1].symbol.empty());
+  EXPECT_THAT(rig.wan().repairs[1].value.sources, SizeIs(16));
+}
+
 TEST(Encoder, RepairsOfAFullGroupAreSpreadOverTheNext) {
   EncoderRig rig(test::seed(), fixed({.k = 32, .r = 8, .interleave = 2}), EncoderLimits(), generous());
   WriteFlow flow(17);
