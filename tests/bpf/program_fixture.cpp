@@ -21,6 +21,8 @@ std::uint64_t monotonic_ns() {
 
 roce::PacketPath make_path(bool ipv6, bool reversed, unsigned vlans, unsigned dscp) {
   roce::PacketPath path;
+  path.src_mac = {2, 0, 0, 0, 1, 1};
+  path.dst_mac = {2, 0, 0, 0, 2, 2};
   path.src = *roce::IpAddress::parse(ipv6 ? "fd00:1::1" : "10.1.0.1");
   path.dst = *roce::IpAddress::parse(ipv6 ? "fd00:2::2" : "10.2.0.2");
   if (reversed) std::swap(path.src, path.dst);
@@ -112,7 +114,9 @@ Bytes make_frame(const FrameSpec& spec) {
   headers.bth.psn = roce::Psn(spec.psn);
   headers.reth = spec.reth;
   const Bytes payload(roce::opcode_info(spec.opcode).carries_payload ? spec.payload_bytes : 0, 0xa5);
-  return roce::build_frame(make_path(spec.ipv6, spec.reversed, spec.vlans, spec.dscp), headers, payload);
+  roce::PacketPath path = make_path(spec.ipv6, spec.reversed, spec.vlans, spec.dscp);
+  path.udp_source_port = spec.udp_source_port;
+  return roce::build_frame(path, headers, payload);
 }
 
 Bytes make_datagram(std::uint16_t udp_destination, ByteView payload, bool reversed) {

@@ -63,6 +63,7 @@ struct FrameSpec {
   std::uint32_t psn = 100;
   std::uint32_t qpn = 0x123;
   std::size_t payload_bytes = 1024;
+  std::uint16_t udp_source_port = 0xc000;
   roce::Reth reth{};
 };
 Bytes make_frame(const FrameSpec& spec);

@@ -1,16 +1,12 @@
 // Frames cross the agent by reference: the chunk the kernel received a frame into is the chunk it sends it from. Two veth
 // pairs in a network namespace of this test's own, the lan program attached, frames from an ordinary packet socket.
 #include <chrono>
-#include <cstdlib>
 #include <thread>
 
 #include <gtest/gtest.h>
-#include <linux/if_packet.h>
-#include <net/if.h>
-#include <sched.h>
-#include <sys/socket.h>
 
 #include "agent/dataplane/port_queue.h"
+#include "tests/bpf/private_network.h"
 #include "tests/bpf/program_fixture.h"
 
 namespace weft::test {
@@ -30,12 +26,9 @@ constexpr auto kPatience = std::chrono::seconds(5);
 class ReferenceTest : public ProgramFixture {
  protected:
   void SetUp() override {
-    // Of this thread only, and gone with it.
-    if (::unshare(CLONE_NEWNET) != 0) GTEST_SKIP() << "no network namespaces here";
-    constexpr const char* kLinks =
-        "ip link add a0 type veth peer name lan0 && ip link add b0 type veth peer name wan0 && "
-        "for link in a0 lan0 b0 wan0; do ip link set $link up || exit 1; done";
-    ASSERT_EQ(std::system(kLinks), 0);  // NOLINT(cert-env33-c): a constant command
+    if (!enter_private_network()) GTEST_SKIP() << "no network namespaces here";
+    ASSERT_NO_FATAL_FAILURE(make_gateway_links(1));
+    link_ = open_link("a0");
     ProgramFixture::SetUp();
   }
 
@@ -61,16 +54,6 @@ class ReferenceTest : public ProgramFixture {
     ASSERT_TRUE(attached) << attached.error().to_string();
   }
 
-  static void inject(const Bytes& frame) {
-    const UniqueFd link(::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0));
-    sockaddr_ll to{};
-    to.sll_family = AF_PACKET;
-    to.sll_ifindex = static_cast<int>(::if_nametoindex("a0"));
-    const ssize_t sent = ::sendto(link.get(), frame.data(), frame.size(), 0,
-                                  reinterpret_cast<const sockaddr*>(&to), sizeof(to));
-    ASSERT_EQ(sent, static_cast<ssize_t>(frame.size()));
-  }
-
   // Forwards what there is; returns the number of frames.
   std::size_t forward() {
     std::array<Received, dataplane::kBatchFrames> batch;
@@ -85,6 +68,7 @@ class ReferenceTest : public ProgramFixture {
     return received.size();
   }
 
+  UniqueFd link_;
   std::optional<Umem> umem_;
   std::optional<FramePool> pool_;
   std::optional<PortQueue> lan_;
@@ -99,7 +83,7 @@ TEST_F(ReferenceTest, AFrameLeavesFromTheAddressItCameTo) {
   const auto give_up = std::chrono::steady_clock::now() + kPatience;
   for (std::uint32_t i = 0; i < kFrames; ++i) {
     programs_->heartbeats()[0] = UINT64_MAX / 2;  // fresh for ever
-    ASSERT_NO_FATAL_FAILURE(inject(make_frame({.dscp = 10, .psn = i})));
+    ASSERT_NO_FATAL_FAILURE(send_frame(link_, make_frame({.dscp = 10, .psn = i})));
     forwarded += static_cast<std::uint32_t>(forward());
   }
   while ((forwarded < kFrames || wan_->transmitting()) && std::chrono::steady_clock::now() < give_up) {
