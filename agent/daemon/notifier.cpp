@@ -17,7 +17,7 @@ void Notifier::reloading() {
   // Type=notify-reload wants the time of the reload (systemd 253).
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
-  const long long now_us = static_cast<long long>(now.tv_sec) * 1'000'000 + now.tv_nsec / 1000;
+  const auto now_us = static_cast<long long>(now.tv_sec) * 1'000'000 + now.tv_nsec / 1000;
   sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%lld", now_us);
 }
 

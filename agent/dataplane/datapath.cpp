@@ -94,8 +94,8 @@ Status Datapath::create_workers(const DatapathOptions& options, const Features& 
       if (!socket) return fail(socket.error());
       sockets.push_back(std::move(*socket));
     }
-    const std::uint32_t lan_fd = static_cast<std::uint32_t>(sockets[0].fd());
-    const std::uint32_t wan_fd = static_cast<std::uint32_t>(sockets[1].fd());
+    const auto lan_fd = static_cast<std::uint32_t>(sockets[0].fd());
+    const auto wan_fd = static_cast<std::uint32_t>(sockets[1].fd());
     const FramePool pool(umem_.bytes().subspan(queue * slice_bytes, slice_bytes), queue * slice_bytes);
     workers_.push_back(std::make_unique<Worker>(
         WorkerOptions{options.busy_poll,
@@ -169,6 +169,7 @@ bool Datapath::run_inside(const std::function<void(std::uint32_t, Processor&)>& 
 
 Status Datapath::shed_flow(const roce::FlowKey& flow) {
   std::vector<std::uint64_t> before;
+  before.reserve(workers_.size());
   for (const auto& worker : workers_) {
     before.push_back(worker->idle_rounds());
   }

@@ -9,7 +9,7 @@
 
 namespace weft::dataplane {
 
-inline const std::filesystem::path kSysClassNet = "/sys/class/net";
+inline constexpr const char* kSysClassNet = "/sys/class/net";
 
 struct InterfaceFacts {
   std::uint32_t receive_queues = 1;

@@ -74,7 +74,7 @@ std::optional<Received> PortQueue::assemble() {
 }
 
 void PortQueue::send(ChunkIndex frame) {
-  const std::uint32_t length_bytes = static_cast<std::uint32_t>(pool_->bytes(frame).size());
+  const auto length_bytes = static_cast<std::uint32_t>(pool_->bytes(frame).size());
   const std::uint64_t address = pool_->address(frame);
   const std::uint32_t in_first =
       std::min(length_bytes, static_cast<std::uint32_t>(kChunkBytes - address % kChunkBytes));

@@ -66,7 +66,7 @@ void ProgramFixture::SetUp() {
     if (!socket_fd) GTEST_SKIP() << "this kernel has no AF_XDP sockets";
     const auto map =
         port == recovery::Port::kLan ? dataplane::MapName::kXsksLan : dataplane::MapName::kXsksWan;
-    const std::uint32_t fd = static_cast<std::uint32_t>(socket_fd.get());
+    const auto fd = static_cast<std::uint32_t>(socket_fd.get());
     ASSERT_TRUE(programs_->update(map, dataplane::as_bytes(std::uint32_t{0}), dataplane::as_bytes(fd)));
   }
 }

@@ -41,7 +41,7 @@ class ReferenceTest : public ProgramFixture {
     ASSERT_TRUE(lan) << lan.error().to_string();
     auto wan = XskSocket::open({"wan0", 0, true}, *umem_, &*lan);
     ASSERT_TRUE(wan) << wan.error().to_string();
-    const std::uint32_t fd = static_cast<std::uint32_t>(lan->fd());
+    const auto fd = static_cast<std::uint32_t>(lan->fd());
     ASSERT_TRUE(programs_->update(dataplane::MapName::kXsksLan, dataplane::as_bytes(std::uint32_t{0}),
                                   dataplane::as_bytes(fd)));
     // Views of the same rings, which see what passes through the queues.

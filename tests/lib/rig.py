@@ -70,14 +70,14 @@ def run(*command, **options):
 class Weftd:
     """A running agent. Its log is read as it grows; stop() returns its statistics."""
 
-    def __init__(self, rig, config_path, arguments):
+    def __init__(self, rig, config_path, arguments, environment):
         self.rig = rig
         self.config_path = config_path
         self.log_path = rig.scratch / f"weftd-{len(rig.processes)}.log"
         self.stats_path = self.log_path.with_suffix(".json")
         with open(self.log_path, "w") as log:
             self.process = rig.start("gw", BIN / "weftd", "--config", config_path, "--stats", self.stats_path, *arguments,
-                                     stderr=log)
+                                     stderr=log, env={**os.environ, **environment})
 
     def log(self):
         return self.log_path.read_text()
@@ -212,8 +212,8 @@ class Rig:
                                       socket=self.scratch / "weftd.sock"))
         return path
 
-    def weftd(self, *arguments, **config):
-        agent = Weftd(self, self.write_config(**config), arguments)
+    def weftd(self, *arguments, environment=(), **config):
+        agent = Weftd(self, self.write_config(**config), arguments, dict(environment))
         agent.wait_for_log("(wan)")
         return agent
 
