@@ -35,7 +35,8 @@ std::uint32_t BlockStore::add(const BlockKey& key, const wire::Repair& repair, T
   block.missing.reset();
   block.newest_row = repair.index;
   block.oldest_arrival.reset();
-  block.give_up_at = now + kMaxAge;
+  block.hopeless = false;
+  block.give_up_at = block.expires_at = now + kMaxAge;
   in_use_.push_back(slot);
   waiting_.push_back(slot);
   index_.emplace(key, slot);

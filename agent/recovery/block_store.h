@@ -1,9 +1,8 @@
 // The blocks whose repairs have arrived: their lists, which of their packets are missing, and their repair symbols
 // for as long as one may be needed. A block that lost nothing costs its list and nothing else.
 //
-//   no list ──list──▶ pending ──enough repairs──▶ done
-//       └──────────┐     └──no repair to come──▶ failed      (nothing missing: done at once)
-//                  └──age──▶ failed
+//   no list ──list──▶ pending ──enough repairs──▶ done      (nothing missing: done at once)
+//       └────────────────┴──────age──▶ failed
 //
 // Bounded in blocks and in bytes of symbols kept; the oldest block gives way. Trusts no number in a repair beyond
 // what the codec has checked.
@@ -50,7 +49,11 @@ struct Block {
   std::vector<Symbol> symbols;
   unsigned newest_row = 0;             // repairs are sent in order of their rows
   std::optional<Time> oldest_arrival;  // among its packets
-  Time give_up_at{};                   // then no repair is to be expected any more, not even a late one
+  // First nothing is to be expected any more: gaps stop waiting for it. It stays, since the repairs of a tail are sent
+  // again, until it is too old to be of use.
+  bool hopeless = false;
+  Time give_up_at{};
+  Time expires_at{};
 
   std::uint32_t ordinal(unsigned column) const { return key.first_ordinal + column * interleave + key.block; }
   // One past the newest ordinal of the block.

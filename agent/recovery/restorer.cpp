@@ -308,11 +308,12 @@ void Restorer::tick(Time now) {
   if (io_.scarce()) shed_if_scarce(now);
   for (std::size_t i = 0; i < blocks_.waiting().size();) {
     const std::uint32_t slot = blocks_.waiting()[i];
-    if (blocks_[slot].give_up_at <= now) {
+    if (blocks_[slot].expires_at <= now) {
       fail_block(slot, now);
-    } else {
-      ++i;
+      continue;
     }
+    if (!blocks_[slot].hopeless && blocks_[slot].give_up_at <= now) give_up_block(slot, now);
+    ++i;
   }
   for (std::size_t i = 0; i < gaps_.size();) {
     RxFlow* flow = flows_.find(gaps_[i]);
@@ -350,7 +351,7 @@ std::optional<Time> Restorer::next_deadline() const {
     if (flow != nullptr && flow->gap_since) wake_at(flow->look_at);
   }
   for (const std::uint32_t slot : blocks_.waiting())
-    wake_at(blocks_[slot].give_up_at);
+    wake_at(blocks_[slot].hopeless ? blocks_[slot].expires_at : blocks_[slot].give_up_at);
   return deadline;
 }
 

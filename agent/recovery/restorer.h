@@ -135,6 +135,7 @@ class Restorer {
   void deliver_recovered(const RecoveredPacket& packet, Time now);
   void plan_give_up(Block& block, Time now);
   void give_up_older_blocks(const Block& newer, Time now);
+  void give_up_block(std::uint32_t slot, Time now);
   void fail_block(std::uint32_t slot, Time now);
   void forget_block_references(std::uint32_t slot);
   void look_again(const SourceName& name, Time now);

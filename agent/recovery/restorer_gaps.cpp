@@ -76,7 +76,9 @@ void Restorer::resolve(RxFlow& flow, Time now) {
 
   Time patience = deadline;
   Event reason = Event::kReleasedTimeout;
-  if (missing != nullptr && missing->hopeless) {
+  if (flow.held.empty()) {
+    // Nobody waits behind it, and what describes and repairs a tail is sent twice.
+  } else if (missing != nullptr && missing->hopeless) {
     patience = now;
     reason = Event::kReleasedUndecodable;
   } else if (missing == nullptr && not_sent_over_wan(flow)) {

@@ -316,18 +316,23 @@ void Restorer::give_up_older_blocks(const Block& newer, Time now) {
   }
 }
 
-void Restorer::fail_block(std::uint32_t slot, Time now) {
+void Restorer::give_up_block(std::uint32_t slot, Time now) {
   Block& block = blocks_[slot];
-  const std::size_t lost = block.missing.count();
-  counters_.add(Event::kBlockUndecodable, block.key.stream.class_id);
-  losses_.undecodable_packets += lost;
-  blocks_.finish(slot, Block::State::kFailed);
-  release_block_frames(block);
+  block.hopeless = true;
   for (unsigned column = 0; column < block.sources.size(); ++column) {
     if (!block.missing[column]) continue;
     missing_.set_hopeless(block.sources[column], slot);
     look_again(block.sources[column], now);
   }
+}
+
+void Restorer::fail_block(std::uint32_t slot, Time now) {
+  Block& block = blocks_[slot];
+  counters_.add(Event::kBlockUndecodable, block.key.stream.class_id);
+  losses_.undecodable_packets += block.missing.count();
+  if (!block.hopeless) give_up_block(slot, now);
+  blocks_.finish(slot, Block::State::kFailed);
+  release_block_frames(block);
 }
 
 void Restorer::forget_block_references(std::uint32_t slot) {
