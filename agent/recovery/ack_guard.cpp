@@ -13,7 +13,10 @@ using std::chrono::milliseconds;
 constexpr Time kMinPatience = milliseconds(1);
 // A slow flow's gaps say nothing about how long its endpoint waits.
 constexpr Time kMaxPatience = milliseconds(10);
-constexpr int kCopies = 2;
+// The WAN's bursts are counted in packets, and on a path that carries nothing but acknowledgements the copies are what
+// follows a lost one. At a mean burst of 4 all seven die together once in six bursts; two copies would in every second.
+// A message of 1 MiB pays 0.06 % for them.
+constexpr int kCopies = 6;
 
 }  // namespace
 

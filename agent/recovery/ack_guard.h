@@ -50,8 +50,8 @@ class AckGuard {
   std::uint64_t evictions() const { return evictions_; }
 
  private:
-  // The second copy waits longer, so that one burst of losses does not take both.
-  static constexpr int kPatienceGrowth = 4;
+  // Later copies wait longer, so that one burst of losses does not take several.
+  static constexpr int kPatienceGrowth = 2;
 
   struct Entry {
     roce::FlowKey key;
