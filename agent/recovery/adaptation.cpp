@@ -22,6 +22,8 @@ constexpr Time kLeastUsefulHold = milliseconds(20);
 constexpr double kGroupShareOfBucket = 0.75;
 // A new stream is taken to be fast until its rate is known; if it is slow, its first group is closed by its time.
 constexpr double kAssumedPacketsPerSecond = 1e6;
+// On a clean path the cheapest code there is will do: one repair for the longest block.
+constexpr double kNoTarget = 1;
 // Runs of 1.1 packets are what independent losses look like.
 constexpr double kIndependentBelow = 0.1;
 
@@ -53,7 +55,7 @@ fec::StrengthQuery strength_query(double target_residual, const FecPolicy& fec, 
       path.wan_mtu_bytes > sizes.list_packet_bytes ? path.wan_mtu_bytes - sizes.list_packet_bytes : 0;
   const double bucket = repair_bucket_limits(fec.max_overhead).depth_bytes;
   return {.code = fec.code,
-          .target_residual = target_residual,
+          .target_residual = path.clean ? kNoTarget : target_residual,
           .loss = path.loss,
           .packets_per_second = stream.packets_per_second,
           .hold_bound = coding_hold(path.rtt, path.endpoint_timeout),

@@ -20,6 +20,7 @@ namespace weft::recovery {
 
 struct PathState {
   fec::LossModel loss;
+  bool clean = false;  // LossEstimator::clean(): the floor will do
   std::optional<Time> rtt;
   Time endpoint_timeout{};
   std::size_t wan_mtu_bytes = 1500;

@@ -16,6 +16,7 @@ constexpr Time kShortestSpan = std::chrono::milliseconds(1);
 CodingPlanner::CodingPlanner(const PolicyTable& policy, const Path& path)
     : policy_(&policy),
       path_{.loss = estimator_.estimate(),
+            .clean = false,
             .rtt = std::nullopt,
             .endpoint_timeout = path.endpoint_timeout,
             .wan_mtu_bytes = path.wan_mtu_bytes} {}
@@ -24,6 +25,7 @@ void CodingPlanner::on_feedback(const wire::LossCounts& counts, std::optional<Ti
   measured_ = counts;
   estimator_.on_counts(counts);
   path_.loss = estimator_.estimate();
+  path_.clean = estimator_.clean();
   if (rtt) path_.rtt = rtt;
 }
 
@@ -31,6 +33,7 @@ void CodingPlanner::reset() {
   measured_ = {};
   estimator_.reset();
   path_.loss = estimator_.estimate();
+  path_.clean = false;
   for (auto& controller : controllers_)
     controller.reset();
 }

@@ -30,6 +30,8 @@ Event event_of(wire::Refusal refusal) {
       return Event::kWeftUnknownSender;
     case wire::Refusal::kNotReady:
       return Event::kWeftNotReady;
+    case wire::Refusal::kOtherVersion:
+      return Event::kWeftOtherVersion;
     default:
       return Event::kWeftMalformed;
   }
@@ -134,6 +136,8 @@ void Engine::weft_from_wan(ByteView frame, const roce::UdpDatagram& datagram, Ti
   Peer* peer = find_peer(datagram.src);
   if (peer == nullptr) return stray_.add(Event::kWeftUnknownPeer, kClassExact);
   const auto opened = peer->session.open(datagram.payload, now);
+  // Silence that this packet has ended is acted upon before the packet is.
+  handle_events(*peer, now);
   if (opened) {
     dispatch(*peer, *opened, frame, datagram, now);
   } else {
@@ -175,8 +179,7 @@ void Engine::dispatch(Peer& peer, const wire::Opened& opened, ByteView frame,
   }
 }
 
-void Engine::run_session(Peer& peer, Time now) {
-  peer.session.tick(now);
+void Engine::handle_events(Peer& peer, Time now) {
   while (const auto event = peer.session.next_event()) {
     switch (*event) {
       case wire::PeerEvent::kUp:
@@ -194,6 +197,11 @@ void Engine::run_session(Peer& peer, Time now) {
         break;
     }
   }
+}
+
+void Engine::run_session(Peer& peer, Time now) {
+  peer.session.tick(now);
+  handle_events(peer, now);
   if (peer.session.hello_due(now)) {
     peer.sender.send(wire::PacketType::kHello, kClassExact, peer.session.next_hello(now), now);
   }

@@ -101,6 +101,7 @@ class Engine {
   void weft_from_wan(ByteView frame, const roce::UdpDatagram& datagram, Time now);
   void dispatch(Peer& peer, const wire::Opened& opened, ByteView frame, const roce::UdpDatagram& datagram,
                 Time now);
+  void handle_events(Peer& peer, Time now);
   void run_session(Peer& peer, Time now);
 
   const EngineConfig config_;

@@ -22,6 +22,7 @@ namespace weft::recovery {
   X(kEncodeSkippedFlowCap, "encode_skipped_flow_cap")       \
   X(kEncodeSkippedOverhead, "encode_skipped_overhead")      \
   X(kEncodeSkippedNoGroup, "encode_skipped_no_group")       \
+  X(kGroupWeakened, "group_weakened")                       \
   X(kGroupClosedFull, "group_closed_full")                  \
   X(kGroupClosedMessageEnd, "group_closed_message_end")     \
   X(kGroupClosedTimer, "group_closed_timer")                \
@@ -106,6 +107,7 @@ namespace weft::recovery {
   X(kWeftReplayed, "weft_replayed")                         \
   X(kWeftUnknownPeer, "weft_unknown_peer")                  \
   X(kWeftUnknownSender, "weft_unknown_sender")              \
+  X(kWeftOtherVersion, "weft_other_version")                \
   X(kWeftNotReady, "weft_not_ready")                        \
   X(kWeftMalformed, "weft_malformed")                       \
   /* passed to the opposite port untouched */               \

@@ -102,6 +102,7 @@ void LossEstimator::update_rate() {
     if (lower > rise.limit) rise = {i, all.runs, all.packets, lower};
     if (upper < fall.limit) fall = {i, all.runs, all.packets, upper};
   }
+  clean_ = all.runs == 0 && all.packets >= kCleanPackets;
   if (all.packets == 0) return;
   // What came before the stretch that shows a change tells of the path as it was.
   const auto forget_before = [this](const Stretch& stretch) {

@@ -28,6 +28,9 @@ class LossEstimator {
   void reset() { *this = LossEstimator(); }
 
   fec::LossModel estimate() const;
+  // Nothing was lost for long enough that the price of the next loss is worth less than repairs against it: strength may
+  // go to its floor, whatever the target. It rises with the first report of a loss.
+  bool clean() const { return clean_; }
 
  private:
   // Of one report, or of several neighbours together.
@@ -45,6 +48,8 @@ class LossEstimator {
   // How many runs the assumption counts as, and after how many a run is forgotten.
   static constexpr double kAssumedRuns = 4;
   static constexpr double kRememberedRuns = 32;
+  // The assumption would have shown eight losses in so many.
+  static constexpr double kCleanPackets = 8192;
 
   wire::LossCounts last_;
   bool ce_before_ = false;
@@ -53,6 +58,7 @@ class LossEstimator {
   double run_rate_ = kAssumedLoss / kAssumedBurst;
   double lost_in_runs_ = kAssumedRuns * kAssumedBurst;
   double runs_ = kAssumedRuns;
+  bool clean_ = false;
 };
 
 }  // namespace weft::recovery

@@ -46,7 +46,7 @@ struct FixedCode {
 // One row for one level. Fractions are of packets (target_residual) and of bytes (budgets).
 struct LevelPolicy {
   // The wanted P(packet undelivered after FEC); nullopt: this class is not coded at all.
-  std::optional<double> target_residual = 1e-9;
+  std::optional<double> target_residual = 1e-6;
   // Not coded while the measured loss is at or below this (dp-low: a quarter of its budget). 0: always coded.
   double uncoded_below_loss = 0;
   double fill_budget = 0;           // of bytes delivered so far, per (peer, class, level)

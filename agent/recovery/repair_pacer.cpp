@@ -92,6 +92,15 @@ void RepairPacer::send_part(const BlockGroup& group, const RepairPart& part, Eve
   if (result == SendResult::kSent) links_.counters.add(counted_as, group.stream().class_id);
 }
 
+std::size_t RepairPacer::unsent_bytes() const {
+  std::size_t bytes = 0;
+  for (const Paced& paced : queue_) {
+    const GroupPlan& plan = paced.group->plan();
+    bytes += (paced.group->parts().size() - paced.next_part) * plan.repair_bytes / (plan.r * plan.interleave);
+  }
+  return bytes;
+}
+
 void RepairPacer::on_covered(std::uint32_t ordinal) {
   if (tail_ == nullptr || static_cast<std::int32_t>(ordinal - tail_->end_ordinal()) < 0) return;
   tail_schedule_.stop();

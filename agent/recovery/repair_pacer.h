@@ -47,6 +47,8 @@ class RepairPacer {
   // is none.
   bool give_up_tail();
   std::size_t queued_groups() const { return queue_.size(); }
+  // About how much what is queued will take on the WAN.
+  std::size_t unsent_bytes() const;
 
  private:
   struct Paced {

@@ -80,12 +80,16 @@ bool StreamEncoder::add_to_group(const SourcePacket& packet, const fec::SourceSy
 }
 
 bool StreamEncoder::open_group(const SourcePacket& packet, Time now) {
-  const std::optional<GroupPlan> plan = links_.planner.plan(
+  std::optional<GroupPlan> plan = links_.planner.plan(
       stream_, {.packets_per_second = rate_.packets_per_second(), .packet_bytes = rate_.largest_bytes()},
       packet.view.ipv6());
   if (!plan) return false;
-  // A group whose repairs could not be sent would cost time and protect nothing.
-  if (!links_.sender.can_afford_repairs(plan->repair_bytes)) {
+  // A group that could not send one row of repairs would cost time and protect nothing. What its own packets will earn by
+  // the time it closes counts.
+  const double earned = links_.planner.policy().fec.max_overhead * plan->k * plan->interleave *
+                        static_cast<double>(rate_.largest_bytes());
+  if (static_cast<double>(links_.sender.repair_budget_bytes()) + earned <
+      static_cast<double>(plan->repair_bytes / plan->r)) {
     links_.counters.add(Event::kEncodeSkippedOverhead, stream_.class_id);
     return false;
   }
@@ -106,7 +110,18 @@ void StreamEncoder::close_group(Event reason, Time now) {
   }
   links_.counters.add(reason, stream_.class_id);
   const GroupPlan& plan = open_->plan();
-  open_->close([&](unsigned k) { return links_.planner.rows_for(stream_, plan, k); });
+  // As many rows as the budget can pay for behind those that are waiting to be sent, but one at least.
+  const std::size_t budget = links_.sender.repair_budget_bytes();
+  const std::size_t waiting = std::min(budget, pacer_.unsent_bytes());
+  const unsigned affordable = std::max(
+      1U, static_cast<unsigned>((budget - waiting) / std::max<std::size_t>(plan.repair_bytes / plan.r, 1)));
+  bool weakened = false;
+  open_->close([&](unsigned k) {
+    const unsigned wanted = links_.planner.rows_for(stream_, plan, k);
+    weakened |= wanted > affordable;
+    return std::min(wanted, affordable);
+  });
+  if (weakened) links_.counters.add(Event::kGroupWeakened, stream_.class_id);
   pacer_.submit(std::move(open_), now);
 }
 

