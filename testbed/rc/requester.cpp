@@ -103,7 +103,7 @@ OutgoingPacket Requester::next_packet(Nanoseconds now) {
   return packet;
 }
 
-OutgoingPacket Requester::build_read(const Work& work) {
+OutgoingPacket Requester::build_read(const Work& work) const {
   // After a rewind into its middle, a READ asks for what is still missing.
   const std::uint32_t offset_bytes = packets_between(work.first_psn, next_) * config_.pmtu_bytes;
   OutgoingPacket packet;
@@ -114,7 +114,7 @@ OutgoingPacket Requester::build_read(const Work& work) {
   return packet;
 }
 
-OutgoingPacket Requester::build_data(const Work& work) {
+OutgoingPacket Requester::build_data(const Work& work) const {
   const std::uint32_t index = packets_between(work.first_psn, next_);
   OutgoingPacket packet;
   packet.headers.bth.opcode = opcode_at(opcodes_of(work.request.op), index, work.packets);

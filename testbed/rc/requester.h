@@ -50,9 +50,6 @@ class Requester {
   std::optional<Nanoseconds> deadline() const;
   void advance(Nanoseconds now, Events& events);
 
-  bool failed() const { return failed_; }
-  std::size_t outstanding_works() const { return works_.size(); }
-
  private:
   struct Work {
     WorkRequest request;
@@ -64,8 +61,8 @@ class Requester {
   enum class Rewind : std::uint8_t { kNak, kTimeout, kRnr };
 
   std::uint32_t in_flight_packets() const;
-  OutgoingPacket build_read(const Work& work);
-  OutgoingPacket build_data(const Work& work);
+  OutgoingPacket build_read(const Work& work) const;
+  OutgoingPacket build_data(const Work& work) const;
   void receive_acknowledge(Nanoseconds now, const roce::PacketView& view, Events& events);
   void receive_read_response(Nanoseconds now, const roce::PacketView& view, Events& events);
   void receive_nak(Nanoseconds now, roce::Psn psn, std::uint8_t syndrome, Events& events);

@@ -42,8 +42,6 @@ class Responder {
   // The next response; only if has_response().
   OutgoingPacket next_response();
 
-  bool failed() const { return failed_; }
-
  private:
   struct Response {
     bool read = false;

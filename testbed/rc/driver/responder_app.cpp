@@ -4,9 +4,8 @@
 
 namespace weft::rc {
 
-ResponderApp::ResponderApp(const Options& options, const Plan& plan, const PayloadPattern& pattern,
-                           Host& host)
-    : options_(options), plan_(plan), pattern_(pattern), host_(host), arrived_(plan.messages.size()) {
+ResponderApp::ResponderApp(const Plan& plan, const PayloadPattern& pattern, Host& host)
+    : plan_(plan), pattern_(pattern), host_(host), arrived_(plan.messages.size()) {
   for (const PlannedSlot& slot : plan.slots) {
     buffers_.emplace_back(slot.buffer_bytes, kPoison);
     host.memory().add_region(slot.rkey, slot.va, buffers_.back());

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "testbed/rc/driver/event_loop.h"
-#include "testbed/rc/driver/options.h"
+#include "testbed/rc/driver/plan.h"
 
 namespace weft::rc {
 
@@ -19,7 +19,7 @@ struct ArrivedMessage {
 class ResponderApp : public Application {
  public:
   // All outlive the application. Registers the buffers with the host.
-  ResponderApp(const Options& options, const Plan& plan, const PayloadPattern& pattern, Host& host);
+  ResponderApp(const Plan& plan, const PayloadPattern& pattern, Host& host);
 
   void start(Nanoseconds now) override { started_at_ = now; }
   void serve(const ReadRequested& read) override;
@@ -37,7 +37,6 @@ class ResponderApp : public Application {
   const PlannedMessage* find(std::uint32_t qpn, std::uint64_t number) const;
   void post_receive(const PlannedQp& qp);
 
-  const Options& options_;
   const Plan& plan_;
   const PayloadPattern& pattern_;
   Host& host_;

@@ -103,7 +103,7 @@ int play(const Arguments& arguments, Role role) {
     good = application.finished() && host.counters().qp_errors == 0 &&
            result["totals"].value("corrupt_bytes", std::uint64_t{0}) == 0;
   } else {
-    ResponderApp application(*options, plan, pattern, host);
+    ResponderApp application(plan, pattern, host);
     const auto facts = run(std::move(*socket), host, application);
     if (!facts) return complain(facts.error(), kExitFailed);
     const auto fills = declared_fills(*options, plan);
