@@ -37,11 +37,6 @@ void Pairing::remove_request_flow(const RxFlow& flow) {
   if (group.requests.empty()) groups_.erase(it);
 }
 
-void Pairing::clear() {
-  groups_.clear();
-  partners_.clear();
-}
-
 bool Pairing::possible(FlowHandle request, roce::Psn psn) const {
   const RxFlow* flow = flows_.find(request);
   if (flow == nullptr || !flow->order.started()) return false;

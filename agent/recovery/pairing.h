@@ -37,7 +37,6 @@ class Pairing {
                                           roce::Psn psn);
 
   bool paired(FlowHandle request) const { return partners_.contains(request); }
-  void clear();
 
  private:
   static constexpr std::size_t kMaxGroupFlows = 256;

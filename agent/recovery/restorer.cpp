@@ -44,7 +44,13 @@ Restorer::Restorer(FrameIo& io, const PolicyTable& policy, const RestorerLimits&
       pairing_(flows_),
       ledger_(limits.pending_fills) {}
 
-Restorer::~Restorer() { drop_stale(); }
+Restorer::~Restorer() {
+  flows_.for_each([&](RxFlow& flow) {
+    release_all_held(flow);
+    ledger_.take_all(flow.handle, [&](const PendingFill& fill) { report_fill(fill, fill.record.at); });
+  });
+  arrivals_.clear();
+}
 
 Time Restorer::hold_bound() const { return recovery::hold_bound(rtt_, limits_.endpoint_timeout); }
 
@@ -360,7 +366,7 @@ void Restorer::peer_lost() {
     if (!flow.held.empty()) count(Event::kReleasedPeerLost, flow, flow.held.size());
     send_all_held(flow);
   });
-  drop_stale();
+  restart_orders();
 }
 
 void Restorer::peer_restarted(Time now) {
@@ -379,23 +385,26 @@ void Restorer::peer_restarted(Time now) {
 }
 
 void Restorer::drop_stale() {
-  std::vector<RxFlow*> all;
-  all.reserve(flows_.size());
-  flows_.for_each([&](RxFlow& flow) { all.push_back(&flow); });
-  for (RxFlow* flow : all) {
-    if (!flow->held.empty()) count(Event::kStaleDropped, *flow, flow->held.size());
-    release_all_held(*flow);
-    remove_flow(*flow);
-  }
+  flows_.for_each([&](RxFlow& flow) {
+    if (!flow.held.empty()) count(Event::kStaleDropped, flow, flow.held.size());
+    release_all_held(flow);
+  });
+  restart_orders();
+}
+
+void Restorer::restart_orders() {
+  flows_.for_each([&](RxFlow& flow) {
+    begin_epoch(flow);
+    flow.order.restart();
+    flow.acks = AckOrder();
+    flow.in_gaps = false;
+  });
   gaps_.clear();
-  ids_.clear();
   arrivals_.clear();
   blocks_.clear();
   missing_.clear();
   streams_.clear();
   recovered_.clear();
-  pairing_.clear();
-  housekeeping_at_.reset();
 }
 
 }  // namespace weft::recovery

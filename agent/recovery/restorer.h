@@ -85,12 +85,13 @@ class Restorer {
   // When tick() has something to do; nullopt when nothing waits.
   std::optional<Time> next_deadline() const;
 
-  // The peer's agent is silent, or protection is switched off: what is held goes out in order, and everything is
-  // forgotten.
+  // The peer's agent is silent, or protection is switched off: what is held goes out, and orders start anew. What the
+  // peer announced still holds: it may have heard us all the time and would not say it again.
   void peer_lost();
   // The peer's agent started anew: its ids, ordinals and blocks mean nothing any more. Orders go on.
   void peer_restarted(Time now);
-  // The process slept, and the bridge has meanwhile forwarded newer packets: what is held is stale. Dropped, counted.
+  // The process slept, and the bridge has meanwhile forwarded newer packets: what is held is stale. Dropped, counted;
+  // orders start anew, as above.
   void drop_stale();
 
   std::size_t flows() const { return flows_.size(); }
@@ -115,6 +116,7 @@ class Restorer {
   void hold(RxFlow& flow, const HeldPacket& packet, Time now);
   void drain(RxFlow& flow);
   void begin_epoch(RxFlow& flow);
+  void restart_orders();
   void send_all_held(RxFlow& flow);
   void release_all_held(RxFlow& flow);
   void remove_flow(RxFlow& flow);

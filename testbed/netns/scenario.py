@@ -11,6 +11,8 @@ PMTUS = (256, 512, 1024, 2048, 4096)
 # Repairs of the strongest baseline, RS(32,8) with headers, take this much of the WAN on top of the source packets.
 OVERHEAD_ROOM = 0.35
 QUEUE_BDPS = 2
+# Agents may send this much at once, whatever their share: the depth of their token bucket.
+REPAIR_BURST_BYTES = 256 * 1024
 # Ethernet to ICRC without payload of a WRITE MIDDLE: what a PMTU of payload takes at IP level.
 IPV4_OVERHEAD_BYTES = 20 + 8 + 12 + 4
 IPV6_OVERHEAD_BYTES = 40 + 8 + 12 + 4
@@ -70,10 +72,12 @@ class Scenario:
     def window_bytes(self) -> int:
         """Payload each queue pair may have unacknowledged.
 
-        The windows of all together, with headers and with the most that repairs add, fill the pipe and the queue but do
-        not overflow it: a tail drop would be a loss the WAN was not asked for. A window is at least one packet.
+        The windows of all together, with headers and with the most that repairs add in the long run and at once, fill the
+        pipe and the queue but do not overflow it: a tail drop would be a loss the WAN was not asked for. A window is at least one packet.
         """
-        on_the_way = self.bdp_bytes * (1 + QUEUE_BDPS) / (1 + OVERHEAD_ROOM)
+        room = self.bdp_bytes * (1 + QUEUE_BDPS) - REPAIR_BURST_BYTES
+        # On links so small that a burst of repairs outgrows the queue, a window still fills the pipe.
+        on_the_way = max(room / (1 + OVERHEAD_ROOM), self.bdp_bytes)
         packet_bytes = self.pmtu + (IPV6_OVERHEAD_BYTES if self.ipv6 else IPV4_OVERHEAD_BYTES)
         packets = int(on_the_way / packet_bytes / self.qps)
         return max(1, packets) * self.pmtu

@@ -48,5 +48,36 @@ TEST(Engine, ExactTrafficArrivesExactAndFasterThanGoBackN) {
   EXPECT_LT(mean[1] * 2, mean[0]);
 }
 
+// An agent that slept forgets the order of flows, not their names: its peer heard nothing of it and will not say them
+// again.
+TEST(Engine, ProtectionGoesOnAfterEitherAgentSlept) {
+  const Wan wan{.loss = 1e-2};
+  const auto policy = fixed_policy(32, 8, 1);
+  for (const Side sleeper : sim::kSides) {
+    sim::TwoSites sites(sites_config(wan, &policy, seed()));
+    sim::Transfer transfer(sites, {.messages = messages(40, kDscpExact), .seed = seed()});
+    bool slept = false;
+    bool woken = false;
+    sites.tap = [&](sim::Place, Side, sim::TwoSites::Tapped&) {
+      using std::chrono::milliseconds;
+      if (!slept && sites.now() > milliseconds(1500)) {
+        sites.stop_agent(sleeper);
+        slept = true;
+      } else if (slept && !woken && sites.now() > milliseconds(1580)) {
+        sites.continue_agent(sleeper);
+        woken = true;
+      }
+      return true;
+    };
+    ASSERT_TRUE(transfer.run(std::chrono::seconds(600)));
+    ASSERT_TRUE(woken);
+    std::uint64_t resent_in_second_half = 0;
+    for (std::size_t i = 20; i < 40; ++i)
+      resent_in_second_half += transfer.outcomes()[i].retransmitted_packets;
+    // Some 50000 packets at 1 %: without protection each loss resends a window.
+    EXPECT_LT(resent_in_second_half, 5000U);
+  }
+}
+
 }  // namespace
 }  // namespace weft::test
