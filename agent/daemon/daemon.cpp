@@ -149,21 +149,23 @@ Result<nlohmann::json> Daemon::answer(const nlohmann::json& request) {
   return fail(fmt::format("unknown command '{}'", command), {}, "status, reload or mode");
 }
 
+// The mode first, when it gives traffic back to the bridge: that has its moment, the other tables have not.
+Status Daemon::apply_tables(const control::Config& next) {
+  dataplane::Classifier& classifier = datapath_->classifier();
+  const dataplane::ClassifierTables tables = classifier_tables(next);
+  if (next.mode != config_.mode && next.mode != control::Mode::kProtect) {
+    const Status handed = datapath_->hand_over([&] { return classifier.set_mode(tables.mode); });
+    if (!handed) return handed;
+  }
+  return classifier.apply(tables, next.policy.classes);
+}
+
 // Until the next reload, which brings back the file's.
 Status Daemon::change_mode(control::Mode mode) {
   control::Config next = config_;
   next.mode = mode;
-  if (auto applied = datapath_->classifier().apply(classifier_tables(next), next.policy.classes); !applied) {
-    return applied;
-  }
+  if (auto applied = apply_tables(next); !applied) return applied;
   config_.mode = mode;
-  if (mode != control::Mode::kProtect) {
-    datapath_->run_inside(
-        [](std::uint32_t, dataplane::Processor& processor) {
-          static_cast<RepairProcessor&>(processor).release_all();
-        },
-        kErrandPatience);
-  }
   spdlog::info("mode changed: {}", status_line());
   notifier_.status(status_line());
   return {};
@@ -177,10 +179,7 @@ Status Daemon::reload_config() {
   if (auto checked = check_machine(*next); !checked) return checked;
   auto engine = engine_config(*next);
   if (!engine) return fail(engine.error());
-  if (auto applied = datapath_->classifier().apply(classifier_tables(*next), next->policy.classes);
-      !applied) {
-    return applied;
-  }
+  if (auto applied = apply_tables(*next); !applied) return applied;
   config_ = std::move(*next);
   const bool replaced = datapath_->run_inside(
       [&](std::uint32_t, dataplane::Processor& processor) {
@@ -231,7 +230,8 @@ void Daemon::shed_newest_flow() {
     return;
   }
   if (!*newest) return;
-  if (const Status shed = datapath_->shed_flow(**newest); !shed) {
+  if (const Status shed = datapath_->hand_over([&] { return datapath_->classifier().shed_flow(**newest); });
+      !shed) {
     log_error(shed.error());
     return;
   }

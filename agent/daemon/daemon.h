@@ -40,6 +40,7 @@ class Daemon {
 
   Status reload();
   Status reload_config();
+  Status apply_tables(const control::Config& next);
   Status change_mode(control::Mode mode);
   Result<nlohmann::json> answer(const nlohmann::json& request);
   Result<nlohmann::json> statistics();

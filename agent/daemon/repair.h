@@ -28,12 +28,11 @@ class RepairProcessor final : public dataplane::Processor {
   void tick(recovery::Time now) override;
   std::optional<recovery::Time> next_deadline(recovery::Time now) const override;
   void reset(recovery::Time now) override;
+  void release_all() override { engine_->release_all(); }
 
   // Goes on with another configuration. What is held goes out first, so nothing is lost; sessions begin anew, so for a
   // round trip or two nothing is protected.
   void replace(recovery::EngineConfig config);
-  // The bridge gets the traffic: nothing may be kept waiting.
-  void release_all() { engine_->release_all(); }
 
   struct PeerReport {
     std::string name;

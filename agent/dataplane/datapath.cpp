@@ -12,9 +12,9 @@ namespace {
 
 using recovery::Port;
 
-// After this the bridge may overtake a few frames of a flow being shed: better than keeping an overloaded flow.
-constexpr auto kShedPatience = std::chrono::milliseconds(10);
-constexpr auto kShedPause = std::chrono::microseconds(100);
+// For a worker to come to an errand: several rounds and the drain.
+constexpr auto kHandOverPatience = std::chrono::milliseconds(30);
+constexpr auto kFirstBeatPause = std::chrono::microseconds(100);
 constexpr auto kFirstBeatPatience = std::chrono::seconds(2);
 
 std::size_t chunks_per_worker(std::size_t hold_bytes, std::uint32_t workers) {
@@ -70,7 +70,7 @@ Result<std::unique_ptr<Datapath>> Datapath::start(const DatapathOptions& options
   const auto give_up = std::chrono::steady_clock::now() + kFirstBeatPatience;
   while (!path->healthy()) {
     if (std::chrono::steady_clock::now() > give_up) return fail("the data-path threads do not start");
-    std::this_thread::sleep_for(kShedPause);
+    std::this_thread::sleep_for(kFirstBeatPause);
   }
   if (auto done = path->programs_.attach(Port::kLan, options.lan.interface, options.lan.attach); !done) {
     return fail(done.error());
@@ -113,6 +113,7 @@ Status Datapath::create_workers(const DatapathOptions& options, const Features& 
 Datapath::~Datapath() { stop(); }
 
 void Datapath::stop() {
+  if (!threads_.empty()) static_cast<void>(hand_over([&] { return classifier_.set_mode(Mode::kBypass); }));
   programs_.detach(Port::kLan);
   programs_.detach(Port::kWan);
   for (const auto& worker : workers_) {
@@ -167,23 +168,18 @@ bool Datapath::run_inside(const std::function<void(std::uint32_t, Processor&)>& 
   return all;
 }
 
-Status Datapath::shed_flow(const roce::FlowKey& flow) {
-  std::vector<std::uint64_t> before;
-  before.reserve(workers_.size());
+Status Datapath::hand_over(const std::function<Status()>& change) {
+  std::optional<Status> changed;
   for (const auto& worker : workers_) {
-    before.push_back(worker->idle_rounds());
+    worker->run_inside(
+        [&](Processor&) {
+          worker->drain();
+          if (worker == workers_.back()) changed = change();
+        },
+        kHandOverPatience);
   }
-  const auto all_idled = [&] {
-    for (std::size_t i = 0; i < workers_.size(); ++i) {
-      if (workers_[i]->idle_rounds() == before[i]) return false;
-    }
-    return true;
-  };
-  const auto give_up = std::chrono::steady_clock::now() + kShedPatience;
-  while (!all_idled() && std::chrono::steady_clock::now() < give_up) {
-    std::this_thread::sleep_for(kShedPause);
-  }
-  return classifier_.shed_flow(flow);
+  // A worker that does not answer has nothing on its way either.
+  return changed ? *changed : change();
 }
 
 }  // namespace weft::dataplane

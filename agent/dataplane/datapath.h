@@ -70,8 +70,9 @@ class Datapath {
   // Worker::run_inside for every worker in turn, with its number; false when one did not come to it in time.
   bool run_inside(const std::function<void(std::uint32_t worker, Processor&)>& work,
                   std::chrono::nanoseconds patience);
-  // Leaves a flow to the bridge once what was taken of it has been sent; waits for that, at most 10 ms.
-  Status shed_flow(const roce::FlowKey& flow);
+  // Gives traffic back to the bridge: `change` makes the programs pass what they took. It runs at a moment when nothing
+  // that was taken is on its way, or the bridge would overtake it; if there is no such moment, after 10 ms.
+  Status hand_over(const std::function<Status()>& change);
 
  private:
   explicit Datapath(XdpPrograms programs, Umem umem, std::uint32_t max_frame_bytes)

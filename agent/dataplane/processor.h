@@ -33,6 +33,8 @@ class Processor {
   // The worker did not run for so long that the programs passed traffic by it: drop what is held, forget what
   // was known of flows.
   virtual void reset(recovery::Time now) = 0;
+  // The bridge is about to have the traffic: send on what is held, in order.
+  virtual void release_all() = 0;
 };
 
 // One per worker; the FrameIo is the worker and outlives the processor.
@@ -49,6 +51,7 @@ class Forwarder final : public Processor {
   void tick(recovery::Time /*now*/) override {}
   std::optional<recovery::Time> next_deadline(recovery::Time /*now*/) const override { return std::nullopt; }
   void reset(recovery::Time /*now*/) override {}
+  void release_all() override {}
 
  private:
   recovery::FrameIo& io_;

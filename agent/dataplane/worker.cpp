@@ -22,7 +22,7 @@ constexpr Time kBeatInterval = std::chrono::milliseconds(1);
 constexpr Time kLongestSleep = std::chrono::milliseconds(10);
 // With frames the kernel has not sent yet, look again soon.
 constexpr Time kTransmitRetry = std::chrono::milliseconds(1);
-// What stop() waits for frames to leave.
+// What drain() waits for frames to leave. With traffic coming in faster than it goes out they never do.
 constexpr Time kDrainPatience = std::chrono::milliseconds(10);
 // How often run_inside() looks whether the worker is done.
 constexpr auto kErrandPause = std::chrono::microseconds(200);
@@ -68,7 +68,11 @@ void Worker::run() {
       rest(now);
     }
   }
-  // The programs are detached by now: what is in the rings is the last.
+  drain();
+}
+
+void Worker::drain() {
+  processor_->release_all();
   const Time give_up = monotonic_now() + kDrainPatience;
   bool moving = true;
   while (moving && monotonic_now() < give_up) {
@@ -85,15 +89,10 @@ bool Worker::round(Time now) {
     received |= take_batch(port, now);
   }
   if (const auto due = processor_->next_deadline(now); due && *due <= now) processor_->tick(now);
-  bool transmitting = false;
   for (PortQueue& port : ports_) {
     port.flush();
     port.reclaim();
     port.refill();
-    transmitting |= port.transmitting();
-  }
-  if (!received && !transmitting) {
-    idle_rounds_.store(idle_rounds_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
   return received;
 }

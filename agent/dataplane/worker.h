@@ -56,15 +56,17 @@ class Worker final : public recovery::FrameIo {
   // `work` has not run and will not. One caller at a time.
   bool run_inside(const std::function<void(Processor&)>& work, std::chrono::nanoseconds patience);
 
-  // The same after run() has returned and its thread was joined.
+  // For `work` in run_inside(): makes the processor let go of what it holds, and goes on until nothing that was taken
+  // is on its way, at most 10 ms.
+  void drain();
+
+  // run_inside() after run() has returned and its thread was joined.
   void run_stopped(const std::function<void(Processor&)>& work) { work(*processor_); }
 
   // For other threads to read.
   const PortQueue& queue(recovery::Port port) const { return ports_[static_cast<std::size_t>(port)]; }
   recovery::Time last_beat() const { return recovery::Time(static_cast<std::int64_t>(heartbeat_)); }
   std::uint64_t stalls() const { return stalls_.get(); }
-  // Rises each time both receive rings were found empty and all was sent: what was taken before has left.
-  std::uint64_t idle_rounds() const { return idle_rounds_.load(std::memory_order_acquire); }
 
   // FrameIo, for the processor.
   std::optional<recovery::FrameId> allocate(std::size_t frame_bytes) override;
@@ -91,7 +93,6 @@ class Worker final : public recovery::FrameIo {
   recovery::Time beaten_at_{0};
   recovery::Time busy_until_{0};
   Counter stalls_;
-  std::atomic<std::uint64_t> idle_rounds_{0};
   std::atomic<bool> stopping_{false};
 
   struct Errand {

@@ -131,7 +131,7 @@ TEST_F(DatapathTest, AShedFlowGoesToTheBridgeInOrder) {
   }
   const auto newest = datapath->classifier().newest_flow();
   ASSERT_TRUE(newest && *newest);
-  ASSERT_TRUE(datapath->shed_flow(**newest));
+  ASSERT_TRUE(datapath->hand_over([&] { return datapath->classifier().shed_flow(**newest); }));
   for (std::uint32_t psn = kHalf; psn < kFramesPerFlow; ++psn) {
     ASSERT_NO_FATAL_FAILURE(send_round(psn));
   }
