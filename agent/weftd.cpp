@@ -58,7 +58,7 @@ int run(const daemon::DaemonOptions& options, const std::vector<std::string>& mi
 int main(int argc, char** argv) try {
   CLI::App app("The Weft agent: repairs RoCEv2 loss between datacenters", "weftd");
   app.set_version_flag("--version", std::string(kVersion));
-  daemon::DaemonOptions options{.config_path = "/etc/weft/weftd.toml", .stats_path = {}};
+  daemon::DaemonOptions options{.config_path = "/etc/weft/weftd.toml", .stats_path = {}, .fill_log_path = {}};
   bool check_only = false;
   bool debug = false;
   std::vector<std::string> missing;
@@ -68,6 +68,8 @@ int main(int argc, char** argv) try {
   }
   app.add_option("--config", options.config_path, "configuration file")->capture_default_str();
   app.add_option("--stats", options.stats_path, "write what was counted to this file, as JSON, on exit");
+  app.add_option("--fill-log", options.fill_log_path,
+                 "append every filled range to this file, as JSON Lines (weft-fill/1)");
   app.add_flag("--check", check_only,
                "read the configuration and its key files, say whether they are good, exit");
   app.add_flag("--debug", debug, "log more");

@@ -79,6 +79,11 @@ Result<std::unique_ptr<Daemon>> Daemon::start(DaemonOptions options, control::Co
   for (const dataplane::FeatureInfo& info : dataplane::feature_table()) {
     if (!features.has(info.feature)) spdlog::warn("this kernel lacks {}: {}", info.name, info.consequence);
   }
+  if (!daemon->options_.fill_log_path.empty()) {
+    auto fill_file = FillFile::create(daemon->options_.fill_log_path);
+    if (!fill_file) return fail(fill_file.error());
+    daemon->fill_file_.emplace(std::move(*fill_file));
+  }
   auto engine = engine_config(daemon->config_);
   if (!engine) return fail(engine.error());
   auto datapath = dataplane::Datapath::start(
@@ -111,6 +116,7 @@ Status Daemon::run() {
   }
   notifier_.stopping();
   datapath_->stop();
+  write_fills();
   spdlog::info("stopped: the bridge has the traffic");
   if (options_.stats_path.empty()) return {};
   const auto counted = statistics();
@@ -126,7 +132,9 @@ Result<nlohmann::json> Daemon::statistics() {
       },
       kErrandPatience);
   if (!answered) return fail("the data path does not answer");
-  return statistics_json(*datapath_, peers, config_.policy.classes, flows_shed_);
+  auto counted = statistics_json(*datapath_, peers, config_.policy.classes, flows_shed_);
+  if (counted && fill_file_) (*counted)["fills_not_logged"] = fill_file_->missed();
+  return counted;
 }
 
 Result<nlohmann::json> Daemon::answer(const nlohmann::json& request) {
@@ -160,6 +168,20 @@ Status Daemon::apply_tables(const control::Config& next) {
   return classifier.apply(tables, next.policy.classes);
 }
 
+void Daemon::write_fills() {
+  if (!fill_file_) return;
+  std::vector<recovery::FillLog::Taken> taken;
+  datapath_->run_inside(
+      [&](std::uint32_t, dataplane::Processor& processor) {
+        taken.push_back(static_cast<RepairProcessor&>(processor).take_fills());
+      },
+      kErrandPatience);
+  for (const auto& fills : taken) {
+    if (const Status written = fill_file_->append(fills, config_.policy.classes); !written)
+      log_error(written.error());
+  }
+}
+
 // Until the next reload, which brings back the file's.
 Status Daemon::change_mode(control::Mode mode) {
   control::Config next = config_;
@@ -180,6 +202,7 @@ Status Daemon::reload_config() {
   auto engine = engine_config(*next);
   if (!engine) return fail(engine.error());
   if (auto applied = apply_tables(*next); !applied) return applied;
+  write_fills();  // while their classes are still those of config_
   config_ = std::move(*next);
   const bool replaced = datapath_->run_inside(
       [&](std::uint32_t, dataplane::Processor& processor) {
@@ -205,6 +228,7 @@ Status Daemon::reload() {
 
 void Daemon::supervise(Nanoseconds now) {
   if (datapath_->healthy()) notifier_.alive(now);
+  write_fills();
   if (const std::uint64_t stalls = datapath_->stalls(); stalls != stalls_seen_) {
     spdlog::warn("the data path did not run for a while; the bridge had the traffic ({} times so far)",
                  stalls);

@@ -1,7 +1,7 @@
 // agent/daemon: weftd put together: configuration, data path, signals, systemd. This is the control thread; the
 // data path has threads of its own and goes on whatever this one waits for.
 //
-//   SIGTERM, SIGINT  programs detached, what was taken sent on, statistics written, exit
+//   SIGTERM, SIGINT  what is held let go, programs detached, what was taken sent on, statistics and fills written, exit
 //   SIGHUP           configuration read again; a bad file changes nothing
 //   local API        agent/control/api.h
 #pragma once
@@ -13,6 +13,7 @@
 #include "agent/base/unique_fd.h"
 #include "agent/control/config.h"
 #include "agent/daemon/api_server.h"
+#include "agent/daemon/fill_file.h"
 #include "agent/daemon/notifier.h"
 #include "agent/daemon/overload_guard.h"
 #include "agent/dataplane/datapath.h"
@@ -21,7 +22,8 @@ namespace weft::daemon {
 
 struct DaemonOptions {
   std::string config_path;
-  std::string stats_path;  // written on exit; empty: not
+  std::string stats_path;     // written on exit; empty: not
+  std::string fill_log_path;  // appended to while running; empty: not
 };
 
 class Daemon {
@@ -45,6 +47,7 @@ class Daemon {
   Result<nlohmann::json> answer(const nlohmann::json& request);
   Result<nlohmann::json> statistics();
   void supervise(Nanoseconds now);
+  void write_fills();
   void shed_newest_flow();
   std::string status_line() const;
 
@@ -52,6 +55,7 @@ class Daemon {
   control::Config config_;
   UniqueFd signals_;
   std::optional<ApiServer> api_;
+  std::optional<FillFile> fill_file_;
   std::unique_ptr<dataplane::Datapath> datapath_;
   Notifier notifier_;
   OverloadGuard overload_;

@@ -1,5 +1,6 @@
 // Everything the data path counted, as JSON: {"xdp": [{"port", "cause", "class", "packets", "bytes"}], "queues":
-// [{"port", "queue", ..., "kernel": {...}}], "peers": [peer_json], "stalls", "flows_shed"}. Only causes that happened are listed.
+// [{"port", "queue", ..., "kernel": {...}}], "peers": [peer_json], "stalls", "flows_shed"}. Only causes that happened are
+// listed. An agent that writes a fill log adds "fills_not_logged".
 #pragma once
 
 #include <cstdint>
