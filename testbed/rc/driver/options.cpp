@@ -118,6 +118,8 @@ void define_options(CLI::App& command, Role role, Arguments& arguments) {
       ->excludes(messages)
       ->excludes(sizes)
       ->excludes(classes);
+  command.add_option("--warmup", arguments.warmup, "short messages sent before any that counts")
+      ->check(CLI::Range(0U, 1000U));
   command.add_option("--op", arguments.op, "write-imm, write, send or read");
   command.add_option("--qps", arguments.qps, "messages in flight")->check(CLI::Range(1U, kMostSlots));
   command.add_option("--pmtu", arguments.pmtu, "path MTU of the queue pairs in bytes")
@@ -140,7 +142,7 @@ Result<Options> check_options(const Arguments& arguments) {
   Options options{.interface = arguments.interface,
                   .path = {},
                   .messages = {},
-                  .plan = {arguments.qps, arguments.pmtu, arguments.psn, arguments.seed},
+                  .plan = {arguments.qps, arguments.pmtu, arguments.psn, arguments.seed, arguments.warmup},
                   .retry_count = arguments.retry,
                   .ack_every = arguments.ack_every,
                   .fill_log = arguments.fill_log,

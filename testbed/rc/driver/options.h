@@ -23,6 +23,7 @@ struct Arguments {
   std::string interface, local, peer, peer_mac;
   std::vector<std::string> vlans;
   std::uint64_t messages = 300;
+  std::uint64_t warmup = 0;
   std::vector<std::string> message_bytes{"1mib", "4mib"};
   std::vector<std::string> classes{"exact:26"};
   std::string workload;

@@ -85,7 +85,11 @@ Result<std::vector<MessageSpec>> parse_workload(std::string_view text, std::stri
   return messages;
 }
 
-Plan make_plan(const std::vector<MessageSpec>& messages, const PlanOptions& options) {
+Plan make_plan(const std::vector<MessageSpec>& measured, const PlanOptions& options) {
+  std::vector<MessageSpec> messages(
+      options.warmup_messages,
+      MessageSpec{kWarmupMessageBytes, {"warmup", measured.front().traffic_class.dscp}});
+  messages.insert(messages.end(), measured.begin(), measured.end());
   Rng qpns = Rng::stream(options.seed, kQpns);
   Rng psns = Rng::stream(options.seed, kPsns);
   Rng keys = Rng::stream(options.seed, kKeys);
@@ -97,6 +101,7 @@ Plan make_plan(const std::vector<MessageSpec>& messages, const PlanOptions& opti
   };
 
   Plan plan;
+  plan.warmup_messages = options.warmup_messages;
   plan.slots.resize(options.slots);
   for (std::size_t slot = 0; slot < plan.slots.size(); ++slot) {
     plan.slots[slot].va = kFirstVa + slot * kVaStride;
@@ -106,7 +111,9 @@ Plan make_plan(const std::vector<MessageSpec>& messages, const PlanOptions& opti
   std::vector<roce::Psn> next_psn;
   for (std::size_t id = 0; id < messages.size(); ++id) {
     const MessageSpec& spec = messages[id];
-    const auto slot = static_cast<std::uint32_t>(id % options.slots);
+    const bool warmup = id < options.warmup_messages;
+    const auto slot =
+        warmup ? 0U : static_cast<std::uint32_t>((id - options.warmup_messages) % options.slots);
     const TrafficClass& traffic_class = spec.traffic_class;
     const auto index = static_cast<std::uint32_t>(plan.qps.size());
     const auto [place, is_new] = qp_of.try_emplace({slot, {traffic_class.name, traffic_class.dscp}}, index);

@@ -59,6 +59,9 @@ struct PlannedQp {
   std::vector<std::uint64_t> messages;  // ids, in order
 };
 
+// Warm-up messages come before all others, one after the other in slot 0, on a queue pair of their own.
+inline constexpr std::uint32_t kWarmupMessageBytes = 64 * 1024;
+
 struct PlannedSlot {
   std::uint64_t va = 0;
   std::uint32_t rkey = 0;
@@ -68,6 +71,7 @@ struct PlannedSlot {
 
 struct Plan {
   std::vector<PlannedMessage> messages;  // by id
+  std::uint64_t warmup_messages = 0;     // the first of them, which no statistics count
   std::vector<PlannedQp> qps;
   std::vector<PlannedSlot> slots;
 };
@@ -77,8 +81,10 @@ struct PlanOptions {
   std::uint32_t pmtu_bytes = 1024;
   std::optional<std::uint32_t> first_psn;  // of every queue pair; else random
   std::uint64_t seed = 1;
+  std::uint64_t warmup_messages = 0;  // to be added in front, marked like the first message
 };
 
-Plan make_plan(const std::vector<MessageSpec>& messages, const PlanOptions& options);
+// `measured` is not empty.
+Plan make_plan(const std::vector<MessageSpec>& measured, const PlanOptions& options);
 
 }  // namespace weft::rc

@@ -19,6 +19,11 @@ RequesterApp::RequesterApp(const Options& options, const Plan& plan, const Paylo
 }
 
 void RequesterApp::start(Nanoseconds now) {
+  if (plan_.warmup_messages == 0) return start_measuring(now);
+  post_next(now, 0);
+}
+
+void RequesterApp::start_measuring(Nanoseconds now) {
   started_at_ = now;
   for (std::uint32_t slot = 0; slot < plan_.slots.size(); ++slot)
     post_next(now, slot);
@@ -52,7 +57,11 @@ void RequesterApp::handle(Nanoseconds now, const Events& events) {
       checks_[message.id] = check_payload(pattern_.message(qp.responder_qpn, message.number), sink);
       std::fill(sink.begin(), sink.end(), kPoison);
     }
-    post_next(now, message.slot);
+    if (message.id + 1 == plan_.warmup_messages) {
+      start_measuring(now);
+    } else {
+      post_next(now, message.slot);
+    }
   }
 }
 

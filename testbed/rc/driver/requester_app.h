@@ -1,4 +1,5 @@
-// Plays a plan from the requesting side: each slot posts its next message when the last one completes.
+// Plays a plan from the requesting side: the warm-up, then each slot posts its next message when the last one
+// completes.
 #pragma once
 
 #include <optional>
@@ -19,13 +20,14 @@ class RequesterApp : public Application {
   void handle(Nanoseconds now, const Events& events) override;
   bool finished() const override { return ended_ == plan_.messages.size(); }
 
-  Nanoseconds started_at() const { return started_at_; }
+  Nanoseconds started_at() const { return started_at_; }  // of what is measured
   // By message id; nothing for a message that had not ended.
   const std::vector<std::optional<Completion>>& completions() const { return completions_; }
   // By message id, for READs that completed.
   const std::vector<std::optional<PayloadCheck>>& checks() const { return checks_; }
 
  private:
+  void start_measuring(Nanoseconds now);
   void post_next(Nanoseconds now, std::uint32_t slot);
 
   const Options& options_;

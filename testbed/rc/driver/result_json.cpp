@@ -31,6 +31,7 @@ ordered_json frame_of(const Options& options, std::string_view role, const RunFa
           {"params",
            {{"op", name_of(options.op)},
             {"messages", options.messages.size()},
+            {"warmup", options.plan.warmup_messages},
             {"qps", options.plan.slots},
             {"pmtu", options.plan.pmtu_bytes},
             {"rate_mbit", static_cast<double>(options.rate_bits_per_second) / 1e6},
@@ -123,12 +124,13 @@ ordered_json requester_result(const Options& options, const Plan& plan, const Re
     row["timeouts"] = completion.timeouts;
     row["timeout_wait_ns"] = completion.timeout_wait.count();
     row["status"] = ended ? describe(ended->status) : "unfinished";
-    add_to_class(classes, row, "completed",
-                 {"bytes", "packets", "retransmitted_packets", "timeouts", "timeout_wait_ns"});
     if (const auto& check = app.checks()[message.id]) {
       add_check(row, *check, {});
       corrupt_bytes += row["corrupt_bytes"].get<std::uint64_t>();
     }
+    if (message.id < plan.warmup_messages) continue;
+    add_to_class(classes, row, "completed",
+                 {"bytes", "packets", "retransmitted_packets", "timeouts", "timeout_wait_ns"});
     rows.push_back(std::move(row));
   }
   if (options.op == WorkOp::kRead) totals["corrupt_bytes"] = corrupt_bytes;
@@ -153,9 +155,10 @@ ordered_json responder_result(const Options& options, const Plan& plan, const Re
     row["arrived_ns"] = arrived ? ordered_json((arrived->at - app.started_at()).count()) : nullptr;
     add_check(row, arrived ? arrived->check : PayloadCheck{}, fills[message.id]);
     row["status"] = !arrived ? "unfinished" : row["corrupt_bytes"] == 0 ? "ok" : "corrupt";
-    add_to_class(classes, row, "arrived", {"bytes", "filled_bytes", "declared_fill_bytes", "corrupt_bytes"});
     for (const char* key : verdicts)
       totals[key] = totals[key].get<std::uint64_t>() + row[key].get<std::uint64_t>();
+    if (message.id < plan.warmup_messages) continue;
+    add_to_class(classes, row, "arrived", {"bytes", "filled_bytes", "declared_fill_bytes", "corrupt_bytes"});
     rows.push_back(std::move(row));
   }
   totals["unexpected_messages"] = app.unexpected_messages();

@@ -48,6 +48,19 @@ TEST(Plan, ASlotHasOneQueuePairPerClassAndItsOwnMemory) {
   }
 }
 
+TEST(Plan, WarmupComesFirstAndLeavesTheRestAsItIs) {
+  const auto messages = mixed_messages(20, {1U << 20}, classes, 1);
+  const Plan plan = make_plan(messages, {.slots = 4, .first_psn = 0, .warmup_messages = 3});
+  ASSERT_EQ(plan.messages.size(), 23U);
+  EXPECT_EQ(plan.slots[0].messages.front(), 0U);
+  EXPECT_EQ(plan.qps[0].messages, (std::vector<std::uint64_t>{0, 1, 2}));
+  EXPECT_EQ(plan.qps[0].traffic_class, (TrafficClass{"warmup", messages[0].traffic_class.dscp}));
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    EXPECT_EQ(plan.messages[3 + i].slot, i % 4);
+    EXPECT_EQ(plan.messages[3 + i].bytes, messages[i].bytes);
+  }
+}
+
 TEST(Plan, PsnsFollowFromTheMessagesBefore) {
   const Plan plan = small_plan({.slots = 1, .first_psn = 0});
   for (const PlannedQp& qp : plan.qps) {
