@@ -35,19 +35,22 @@ def toml(tables: Mapping[str, Any], prefix: str = "") -> str:
 
 
 def configuration(gateway: str, policy: Policy, scenario: Scenario, key_file: pathlib.Path) -> dict[str, Any]:
-    """weftd.toml of a gateway. Of the WAN the agents are told the MTU and nothing else."""
+    """weftd.toml of a gateway. Of the WAN the agents are told the MTU and nothing else; what the marks of the traffic
+    mean is told to all policies alike, unless a policy says so itself."""
+    tags = {} if scenario.traffic is None else {"tags": {"dscp": scenario.traffic.dscp_tags()}}
     return {
         "mode": "protect",
         "port": {"lan": {"interface": "lan0"}, "wan": {"interface": "wan0", "mtu": wan_mtu_for(scenario.pmtu)}},
         "role": {"kind": "gateway"},
         "caps": {"endpoint_timeout": f"{scenario.timeout_ms}ms"},
         "api": {"socket": str(key_file.parent / f"{gateway}.sock")},
-        **policy.tables}
+        **tags, **policy.tables}
 
 
-def _peer(prefixes: list[str], key_file: pathlib.Path) -> str:
-    """The array of tables, which toml() does not write; it has to come last."""
-    return f'\n[[peer]]\nname = "far"\nprefixes = {toml_value(prefixes)}\nkey_file = {toml_value(str(key_file))}\n'
+def configuration_text(gateway: str, policy: Policy, scenario: Scenario, key_file: pathlib.Path) -> str:
+    """The same as a file, with the array of peers, which toml() does not write and which has to come last."""
+    return (f'{toml(configuration(gateway, policy, scenario, key_file))}\n[[peer]]\nname = "far"\n'
+            f"prefixes = {toml_value(_PEER_PREFIXES[gateway])}\nkey_file = {toml_value(str(key_file))}\n")
 
 
 class Agents:
@@ -60,12 +63,13 @@ class Agents:
         key_file.touch(mode=0o600)
         key_file.write_text(call(str(PROGRAMS / "weftctl"), "genkey"))
         try:
-            for gateway, prefixes in _PEER_PREFIXES.items():
+            for gateway in _PEER_PREFIXES:
                 config = folder / f"{gateway}.toml"
-                config.write_text(toml(configuration(gateway, policy, scenario, key_file)) + _peer(prefixes, key_file))
+                config.write_text(configuration_text(gateway, policy, scenario, key_file))
                 agent = Process(
                     topology[gateway],
-                    [str(PROGRAMS / "weftd"), "--config", str(config), "--stats", str(self._stats(gateway))],
+                    [str(PROGRAMS / "weftd"), "--config", str(config), "--stats", str(self._stats(gateway)),
+                     "--fill-log", str(self._fill_log(gateway))],
                     folder / f"{gateway}.log")
                 self._processes[gateway] = agent
                 agent.wait_log(_RUNNING)
@@ -75,6 +79,14 @@ class Agents:
 
     def _stats(self, gateway: str) -> pathlib.Path:
         return self._folder / f"{gateway}.json"
+
+    def _fill_log(self, gateway: str) -> pathlib.Path:
+        return self._folder / f"{gateway}-fills.jsonl"
+
+    @property
+    def fill_log(self) -> pathlib.Path:
+        """What was filled on the way to host-b; whole after stop()."""
+        return self._fill_log("gw-b")
 
     def stop(self) -> dict[str, Any]:
         statistics = {}

@@ -7,10 +7,11 @@ import pathlib
 import signal
 import sys
 
-from testbed.netns import policy
+from testbed.netns import policy, traffic
 from testbed.netns.errors import LabError, MachineError
+from testbed.netns.demo import demo
 from testbed.netns.measure import wan_settings
-from testbed.netns.run import run
+from testbed.netns.run import Sweep, run
 from testbed.netns.scenario import PMTUS, Scenario
 from testbed.netns.standing import down, up
 from testbed.netns.topology import NODES, Topology, wan_mtu_for
@@ -24,7 +25,6 @@ def _wan_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rate", default="200mbit", help="of the WAN, at IP level (default %(default)s)")
     parser.add_argument("--pmtu", type=int, choices=PMTUS, default=1024,
                         help="path MTU of the endpoints; above 1024 the WAN has an MTU of 9000 (default %(default)s)")
-    parser.add_argument("--seed", type=int, default=1, help="everything random (default %(default)s)")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -38,22 +38,33 @@ def _parser() -> argparse.ArgumentParser:
 
     up_parser = commands.add_parser("up", parents=[named], help="make a lab that stays, WAN running")
     _wan_options(up_parser)
+    up_parser.add_argument("--seed", type=int, default=1, help="everything random (default %(default)s)")
     up_parser.add_argument("--profile", type=pathlib.Path,
                            help="WAN profile instead of --loss --burst --rtt --rate (netem/profiles/*.toml)")
 
-    run_parser = commands.add_parser("run", parents=[named], help="measure one policy against the lossless bound")
-    run_parser.add_argument("--policy", required=True,
-                            help=f"{', '.join(policy.names())}, or a file ending in .toml")
+    run_parser = commands.add_parser("run", parents=[named], help="measure policies against the lossless bound")
+    run_parser.add_argument("--policy", "--policies", type=_words, required=True, metavar="LIST", dest="policies",
+                            help=f"of {', '.join(policy.names())}, or files ending in .toml; comma-separated")
+    run_parser.add_argument("--seed", "--seeds", type=_seeds, default=[1], metavar="LIST", dest="seeds",
+                            help="of everything random; with several, every policy is run with each (default 1)")
     _wan_options(run_parser)
     run_parser.add_argument("--qps", type=int, default=1, help="messages in flight (default %(default)s)")
     run_parser.add_argument("--messages", type=int, default=300, help="how many (default %(default)s)")
-    run_parser.add_argument("--message-bytes", default="1mib,4mib",
-                            help="sizes, equally many of each (default %(default)s)")
+    messages = run_parser.add_mutually_exclusive_group()
+    messages.add_argument("--message-bytes", default="1mib,4mib",
+                          help="sizes, equally many of each (default %(default)s)")
+    messages.add_argument("--workload", help=f"instead: messages of a training step; {', '.join(traffic.NAMED)}, or a "
+                                             "folder with a config.json and a plan.toml")
     run_parser.add_argument("--ipv6", action="store_true", help="instead of IPv4")
     run_parser.add_argument("--pcap", action="store_true",
                             help="capture whole frames at both ends of the WAN (wan-a.pcap, wan-b.pcap)")
     run_parser.add_argument("--out", type=pathlib.Path, default=ROOT / "build/lab",
-                            help="folder for results.json and what it was made from (default build/lab)")
+                            help="folder for results.json, report.html and what they were made from "
+                                 "(default build/lab)")
+
+    demo_parser = commands.add_parser("demo", parents=[named], help="what Weft is for, measured in a few minutes")
+    demo_parser.add_argument("--out", type=pathlib.Path, default=ROOT / "build/demo",
+                             help="folder for results.json and report.html (default build/demo)")
 
     exec_parser = commands.add_parser("exec", parents=[named], help="run a command in a node of a lab that is up")
     exec_parser.add_argument("node", choices=NODES)
@@ -68,8 +79,21 @@ def _version() -> str:
     return text.split("project(weft VERSION ", 1)[1].split()[0]
 
 
-def _scenario(options: argparse.Namespace) -> Scenario:
-    return Scenario(**{field.name: getattr(options, field.name) for field in dataclasses.fields(Scenario)})
+def _words(text: str) -> list[str]:
+    return [word for word in text.split(",") if word]
+
+
+def _seeds(text: str) -> list[int]:
+    seeds = [int(word) for word in _words(text)]
+    if not seeds:
+        raise ValueError
+    return seeds
+
+
+def _sweep(options: argparse.Namespace) -> Sweep:
+    given = {field.name: getattr(options, field.name) for field in dataclasses.fields(Scenario) if field.name != "seed"}
+    cells = [Scenario(**given, seed=seed) for seed in options.seeds]  # every seed checked before anything starts
+    return Sweep(cells[:1], [policy.load(name) for name in options.policies], options.seeds)
 
 
 def _exec(name: str, node: str, argv: list[str]) -> None:
@@ -97,7 +121,9 @@ def _dispatch(options: argparse.Namespace) -> None:
         case "up":
             _up(options)
         case "run":
-            run(options.name, options.policy, _scenario(options), options.out)
+            run(options.name, _sweep(options), options.out)
+        case "demo":
+            demo(options.name, options.out)
         case "exec":
             _exec(options.name, options.node, options.argv)
         case "down":

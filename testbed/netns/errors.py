@@ -17,6 +17,10 @@ class UsageError(LabError):
     status = 2
 
 
+class VoidRun(LabError):
+    """The machine, not the network in the lab, spoiled a measurement."""
+
+
 class MachineError(LabError):
     """The machine lacks something."""
 

@@ -3,12 +3,13 @@
 import contextlib
 import dataclasses
 import pathlib
+from collections.abc import Sequence
 from typing import Any
 
 from testbed.netns.agents import Agents
 from testbed.netns.capture import Capture
-from testbed.netns.endpoints import Transfer, transfer
-from testbed.netns.errors import LabError
+from testbed.netns.endpoints import Endpoints, Transfer
+from testbed.netns.errors import VoidRun
 from testbed.netns.policy import Policy
 from testbed.netns.scenario import QUEUE_BDPS, Scenario
 from testbed.netns.topology import Topology
@@ -23,6 +24,7 @@ class Measurement:
     wan: dict[str, Any]  # weft-wan's statistics
     losses: list[dict[str, Any]]  # its loss log
     agents: dict[str, Any]  # their statistics, by side; empty without agents
+    skipped: Sequence[str] = ()  # what was left out or went otherwise than planned
 
 
 def wan_settings(scenario: Scenario, lossless: bool) -> WanSettings:
@@ -41,16 +43,19 @@ def measure(topology: Topology, policy: Policy, scenario: Scenario, folder: path
         agents = Agents(topology, policy, scenario, folder) if policy.agents else None
         if agents:
             running.callback(agents.kill)
-        done = transfer(topology, scenario, folder)
+        endpoints = Endpoints(topology, scenario, folder, agents.fill_log if agents else None)
+        running.callback(endpoints.kill)
+        endpoints.run()
         agent_statistics = agents.stop() if agents else {}
+        done = endpoints.finish()
         if capture:
             capture.stop()
         statistics = wan.stop()
     for role in ("requester", "responder"):
         overruns = getattr(done, role)["totals"]["rx_overruns"]
         if overruns:
-            raise LabError(f"the {role}'s socket lost {overruns} frames, which voids the run",
-                           "is the machine overloaded? try a lower --rate")
+            raise VoidRun(f"the {role}'s socket lost {overruns} frames, which voids the run",
+                          "is the machine overloaded? try a lower --rate")
     return Measurement(policy, scenario, done, statistics, wan.losses(), agent_statistics)
 
 

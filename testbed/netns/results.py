@@ -81,7 +81,8 @@ def run_of(measurement: Measurement, reference: Measurement) -> dict[str, Any]:
     """One entry of `runs`; `reference` is the lossless measurement of the same scenario."""
     scenario, wan = measurement.scenario, measurement.wan
     samples = _samples(measurement, reference)
-    totals = measurement.transfer.requester["totals"]
+    # Totals would count the warm-up, too.
+    sent = measurement.transfer.requester["classes"].values()
     losses = scenario.loss_fractions
     kind_bytes = {kind: sum(wan[direction]["kinds"][kind]["bytes"] for direction in DIRECTIONS)
                   for kind in ("source", "repair", "retransmit", "control")}
@@ -94,9 +95,10 @@ def run_of(measurement: Measurement, reference: Measurement) -> dict[str, Any]:
         "slowdown": distribution([sample["slowdown"] for sample in samples]),
         "classes": _classes(measurement, samples), "wan_bytes": kind_bytes,
         "throughput": throughput(measurement),
-        "recovery_ms": {"p50": None, "p99": None}, "timeouts": totals["timeouts"],
-        "timeout_wait_ms": totals["timeout_wait_ns"] / 1e6, "qp_errors": totals["qp_errors"],
-        "agent": {side: measurement.agents.get(side, {}) for side in ("a", "b")}, "skipped": [], "samples": samples}
+        "recovery_ms": {"p50": None, "p99": None}, "timeouts": sum(figures["timeouts"] for figures in sent),
+        "timeout_wait_ms": sum(figures["timeout_wait_ns"] for figures in sent) / 1e6,
+        "qp_errors": measurement.transfer.requester["totals"]["qp_errors"],
+        "agent": {side: measurement.agents.get(side, {}) for side in ("a", "b")}, "skipped": list(measurement.skipped), "samples": samples}
 
 
 def throughput(measurement: Measurement) -> dict[str, float | None]:

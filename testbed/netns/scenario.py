@@ -4,7 +4,7 @@ policy, so that only the policy differs."""
 import dataclasses
 from typing import Any
 
-from testbed.netns import units
+from testbed.netns import traffic, units
 from testbed.netns.errors import UsageError
 
 PMTUS = (256, 512, 1024, 2048, 4096)
@@ -27,6 +27,7 @@ class Scenario:
     qps: int = 1
     messages: int = 300
     message_bytes: str = "1mib,4mib"
+    workload: str | None = None  # then of a training step, instead of message_bytes
     pmtu: int = 1024
     ipv6: bool = False
     seed: int = 1
@@ -61,7 +62,14 @@ class Scenario:
             raise UsageError(f"--loss {self.loss}", "a fraction such as 1e-3, or two for a>b,b>a") from None
 
     @property
+    def traffic(self) -> traffic.Traffic | None:
+        return None if self.workload is None else traffic.load(self.workload, self.messages, self.seed)
+
+    @property
     def sizes(self) -> list[int]:
+        """Different sizes of messages; without a workload, equally many are of each."""
+        if self.traffic is not None:
+            return sorted({message.bytes for message in self.traffic.messages})
         return [units.byte_count(word) for word in self.message_bytes.split(",") if word]
 
     @property
@@ -89,6 +97,8 @@ class Scenario:
 
     @property
     def bytes_total(self) -> float:
+        if self.traffic is not None:
+            return sum(message.bytes for message in self.traffic.messages)
         return self.messages * sum(self.sizes) / len(self.sizes)
 
     @property
@@ -99,5 +109,5 @@ class Scenario:
 
     def params(self) -> dict[str, Any]:
         """As results.json has them."""
-        return {"workload": None, "pmtu": self.pmtu, "window_bytes": self.window_bytes, "timeout_ms": self.timeout_ms,
+        return {"workload": self.workload, "pmtu": self.pmtu, "window_bytes": self.window_bytes, "timeout_ms": self.timeout_ms,
                 "messages": self.messages, "qps": self.qps, "message_bytes": self.sizes, "ipv6": self.ipv6}

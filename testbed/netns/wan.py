@@ -6,7 +6,7 @@ import pathlib
 from collections.abc import Sequence
 from typing import Any
 
-from testbed.netns.errors import LabError
+from testbed.netns.errors import LabError, VoidRun
 from testbed.netns.namespace import Namespace
 from testbed.netns.process import Process
 
@@ -52,7 +52,7 @@ class Wan:
         """Ends it. A WAN that lost packets by itself makes the run void."""
         status = self.process.stop()
         if status != 0:
-            raise LabError(f"weft-wan: {self.process.complaint()}")
+            raise VoidRun(f"weft-wan: {self.process.complaint()}")
         return json.loads(self._stats.read_text())
 
     def losses(self) -> list[dict[str, Any]]:

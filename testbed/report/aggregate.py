@@ -66,9 +66,13 @@ def _wan_key(run: dict[str, Any]) -> tuple:
 
 def _title(run: dict[str, Any]) -> str:
     wan, params = run["wan"], run["params"]
-    loss = f"{wan['loss']:g} loss" if isinstance(wan["loss"], (int, float)) else f"{wan['loss']} loss"
-    burst = "independent" if wan["burst"] == 1 else f"mean burst {wan['burst']:g}"
-    return f"{loss}, {burst}, {wan['rtt_ms']:g} ms RTT, {wan['rate_mbit']:g} Mbit/s, {params.get('qps')} in flight"
+    directions = wan["loss"] if isinstance(wan["loss"], list) else [wan["loss"]]
+    loss = " and back ".join(f"{100 * share:g} %" for share in directions)
+    burst = "" if not any(directions) else " singly" if wan["burst"] == 1 else f" in bursts of {wan['burst']:g}"
+    traffic = f"{params['messages']} messages" if "messages" in params else "messages"
+    workload = f" of workload '{params['workload']}'" if params.get("workload") else ""
+    return (f"{loss} of packets lost{burst}, {wan['rtt_ms']:g} ms RTT, {wan['rate_mbit']:g} Mbit/s; "
+            f"{traffic}{workload}, {params.get('qps')} in flight")
 
 
 def cells(results: dict[str, Any]) -> list[Cell]:

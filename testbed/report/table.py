@@ -12,7 +12,10 @@ def number(value: float | None, digits: int = 2, suffix: str = "") -> str:
 
 
 def _share(part: float, whole: float) -> str:
-    return "-" if not whole else f"{100 * part / whole:.2g} %" if part else "0"
+    if not whole:
+        return "-"
+    percent = 100 * part / whole
+    return "0" if not part else f"{percent:.0f} %" if percent >= 10 else f"{percent:.2g} %"
 
 
 def cells_of(row: Row) -> list[str]:

@@ -10,11 +10,15 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 
-from testbed.netns import agents, policy, results, units  # noqa: E402
+from testbed.netns import agents, policy, results, traffic, units  # noqa: E402
 from testbed.netns.endpoints import Transfer  # noqa: E402
-from testbed.netns.errors import UsageError  # noqa: E402
+from testbed.netns.errors import LabError, UsageError  # noqa: E402
+from testbed.netns.demo import CELLS, POLICIES  # noqa: E402
 from testbed.netns.measure import Measurement, wan_settings  # noqa: E402
+from testbed.netns.namespace import call  # noqa: E402
+from testbed.netns.run import Sweep, judge  # noqa: E402
 from testbed.netns.scenario import Scenario  # noqa: E402
+from testbed.netns.wan import PROGRAMS  # noqa: E402
 from tests.support.results_schema import faults  # noqa: E402
 
 
@@ -46,9 +50,28 @@ class Scenarios(unittest.TestCase):
 
 class Policies(unittest.TestCase):
     def test_every_committed_policy_loads(self):
-        self.assertLessEqual({"gbn", "lossless"}, set(policy.names()))
+        self.assertLessEqual({"gbn", "lossless", "smart", "uniform-fec", "weft"}, set(policy.names()))
         for name in policy.names():
             policy.load(name)
+
+    def test_agents_take_every_committed_policy(self):
+        with tempfile.TemporaryDirectory() as folder:
+            key_file = pathlib.Path(folder, "peer.key")
+            key_file.touch(mode=0o600)
+            key_file.write_text(call(str(PROGRAMS / "weftctl"), "genkey"))
+            for name in policy.names():
+                config = pathlib.Path(folder, f"{name}.toml")
+                config.write_text(agents.configuration_text(
+                    "gw-a", policy.load(name), Scenario(workload="training"), key_file))
+                self.assertIn("good", call(str(PROGRAMS / "weftctl"), "check", "--config", str(config)))
+
+    def test_marks_of_the_traffic_are_told_to_every_policy_alike(self):
+        key_file = pathlib.Path("peer.key")
+        told = [agents.configuration("gw-b", policy.load(name), Scenario(workload="training"), key_file)["tags"]
+                for name in ("smart", "uniform-fec", "weft")]
+        self.assertEqual(told, [told[0]] * 3)
+        self.assertEqual(told[0]["dscp"]["39"], "pp:7")
+        self.assertNotIn("tags", agents.configuration("gw-b", policy.load("weft"), Scenario(), key_file))
 
     def test_the_bound_loses_nothing(self):
         scenario = Scenario(loss="1e-2", burst=4)
@@ -70,6 +93,51 @@ class Policies(unittest.TestCase):
                 policy.load(file.name)
 
 
+class Sweeps(unittest.TestCase):
+    def test_policies_are_interleaved_and_every_seed_begins_with_its_bound(self):
+        sweep = Sweep([Scenario(loss="1e-3"), Scenario(loss="1e-2")],
+                      [policy.load(name) for name in ("lossless", "gbn", "weft")], seeds=[1, 2])
+        steps = [(chosen.name, scenario.seed, scenario.loss) for chosen, scenario in sweep.steps()]
+        self.assertEqual(steps, [
+            (name, seed, loss) for seed in (1, 2) for name, loss in
+            (("lossless", "1e-3"), ("gbn", "1e-3"), ("weft", "1e-3"), ("gbn", "1e-2"), ("weft", "1e-2"))])
+        self.assertEqual(sweep.runs, len(steps))
+
+    def test_the_demo_has_a_p99_and_every_class(self):
+        for cell in CELLS:
+            self.assertGreaterEqual(cell.messages, results.SAMPLES_FOR_P99)
+            kinds = {(message.class_name, message.level) for message in cell.traffic.messages}
+            self.assertEqual(kinds, {("exact", 0), ("dp-high", 0), ("dp-low", 0), *(("pp", level) for level in range(8))})
+        self.assertLessEqual(set(POLICIES), set(policy.names()))
+
+    def test_corrupt_bytes_and_failed_queue_pairs_fail_a_run(self):
+        run = results.run_of(measurement([1, 1]), measurement([1, 1]))
+        judge({"runs": [run]})
+        with self.assertRaisesRegex(LabError, "queue pairs"):
+            judge({"runs": [run, {**run, "qp_errors": 1}]})
+        run["classes"]["b"]["corrupt_bytes"] = 5
+        with self.assertRaisesRegex(LabError, "5 bytes"):
+            judge({"runs": [run]})
+
+
+class TrainingTraffic(unittest.TestCase):
+    def test_the_seed_alone_draws_it(self):
+        one, same, other = (traffic.load("training", 50, seed).json_lines() for seed in (1, 1, 2))
+        self.assertEqual(one, same)
+        self.assertNotEqual(one, other)
+
+    def test_what_endpoints_are_told_follows_from_it(self):
+        scenario = Scenario(workload="training", messages=50)
+        self.assertEqual(scenario.bytes_total, sum(message.bytes for message in scenario.traffic.messages))
+        self.assertEqual(scenario.params()["workload"], "training")
+        self.assertLessEqual(set(scenario.params()["message_bytes"]), {message.bytes for message in scenario.traffic.messages})
+
+    def test_a_folder_will_do_and_a_wrong_one_is_named(self):
+        self.assertEqual(traffic.load(str(traffic.NAMED["training"]), 9, 1), traffic.load("training", 9, 1))
+        with self.assertRaisesRegex(UsageError, "nowhere"):
+            traffic.load("nowhere", 9, 1)
+
+
 def measurement(fct_ms: list[float], losses=(), qpn_base=100) -> Measurement:
     """Messages of 1000 bytes, every other one of class `b`."""
     names = ["a" if i % 2 == 0 else "b" for i in range(len(fct_ms))]
@@ -82,8 +150,9 @@ def measurement(fct_ms: list[float], losses=(), qpn_base=100) -> Measurement:
                            (("source", 1000), ("repair", 0), ("retransmit", 50), ("control", 0))}}
     return Measurement(
         policy.load("gbn"), Scenario(messages=len(fct_ms)),
-        Transfer({"messages": sent, "totals": {"timeouts": 3, "timeout_wait_ns": 5_000_000, "qp_errors": 0},
-                  "classes": {name: {"messages": n, "bytes": 1000 * n, "retransmitted_packets": 7}
+        Transfer({"messages": sent, "totals": {"timeouts": 9, "timeout_wait_ns": 10, "qp_errors": 0},
+                  "classes": {name: {"messages": n, "bytes": 1000 * n, "retransmitted_packets": 7, "timeouts": 2,
+                                     "timeout_wait_ns": 3_000_000}
                               for name, n in count.items()}},
                  {"messages": arrived,
                   "classes": dict.fromkeys(count, {"filled_bytes": 0, "declared_fill_bytes": 0, "corrupt_bytes": 0})}),
@@ -102,6 +171,10 @@ class Results(unittest.TestCase):
         self.assertIsNone(results.distribution(range(999))["p999"])
         self.assertEqual(results.distribution(range(1, 1001))["p999"], 999)
         self.assertIsNone(results.distribution([])["mean"])
+
+    def test_time_lost_to_timeouts_is_that_of_messages_that_count(self):
+        run = results.run_of(measurement([10, 40]), measurement([10, 10]))
+        self.assertEqual((run["timeouts"], run["timeout_wait_ms"]), (4, 6))
 
     def test_slowdown_is_per_message(self):
         run = results.run_of(measurement([10, 40, 30, 20]), measurement([10, 10, 10, 20]))
