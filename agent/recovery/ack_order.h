@@ -31,20 +31,14 @@ class AckOrder {
 
   bool copy_is_news(const Ack& copy) const {
     const bool nak = !roce::is_ack(copy.syndrome);
-    if (nak && last_nak_copy_ && last_nak_copy_->psn == copy.psn) return false;
     // A flow nobody has seen: an ACK too many is harmless, a NAK is not.
     if (!newest_) return !nak;
     if (newest_->psn != copy.psn) return roce::psn_before(newest_->psn, copy.psn);
     return !nak && !roce::is_ack(newest_->syndrome);
   }
-  void copy_delivered(const Ack& copy) {
-    if (!roce::is_ack(copy.syndrome)) last_nak_copy_ = copy;
-    delivered(copy);
-  }
 
  private:
   std::optional<Ack> newest_;
-  std::optional<Ack> last_nak_copy_;
 };
 
 }  // namespace weft::recovery

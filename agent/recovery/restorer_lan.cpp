@@ -61,7 +61,7 @@ void Restorer::on_ack_copy(const wire::AckCopy& copy, const PathHeaders& carrier
     return;
   }
   flow->order.arrive(OrderFacts::of(*view), std::nullopt, false, now, passing_limit());
-  flow->acks.copy_delivered(ack);
+  flow->acks.delivered(ack);
   count(Event::kAckCopyDelivered, *flow);
   io_.send(Port::kLan, *frame);
 }

@@ -18,7 +18,7 @@ TEST(AckOrder, ACopyIsNewsOnlyIfNeitherItNorAnythingNewerWasDelivered) {
   EXPECT_FALSE(order.copy_is_news(ack(0xffffff)));
   EXPECT_FALSE(order.copy_is_news(ack(0xfffff0)));
   EXPECT_TRUE(order.copy_is_news(ack(3)));
-  order.copy_delivered(ack(3));
+  order.delivered(ack(3));
   EXPECT_FALSE(order.copy_is_news(ack(3)));
 }
 
@@ -35,7 +35,7 @@ TEST(AckOrder, ANakIsCopiedOnceAtMost) {
   AckOrder order;
   order.delivered(ack(5));
   EXPECT_TRUE(order.copy_is_news(nak(6)));
-  order.copy_delivered(nak(6));
+  order.delivered(nak(6));
   EXPECT_FALSE(order.copy_is_news(nak(6)));
   EXPECT_FALSE(order.copy_is_news(nak(6, 99))) << "sent again with other bytes, it is the same rewind";
 }
