@@ -42,16 +42,18 @@ const std::uint8_t* identity_table() {
 
 void accumulate(const std::uint8_t* tables, unsigned rows, const SymbolPieces& symbol,
                 const std::array<std::uint8_t*, kMaxRows>& destinations) {
-  std::array<std::uint8_t*, kMaxRows> at = destinations;
-  for (const ByteView piece : symbol) {
-    if (piece.empty()) continue;
-    // ISA-L reads tables and source only; its prototypes predate const.
+  // ISA-L reads tables, source and pointers only; its prototypes predate const.
+  const auto add = [&](ByteView piece, std::uint8_t* const* at) {
+    if (piece.empty()) return;
     ec_encode_data_update(static_cast<int>(piece.size()), 1, static_cast<int>(rows), 0,
                           const_cast<std::uint8_t*>(tables), const_cast<std::uint8_t*>(piece.data()),
-                          at.data());
-    for (unsigned row = 0; row < rows; ++row)
-      at[row] += piece.size();
-  }
+                          const_cast<std::uint8_t**>(at));
+  };
+  add(symbol[0], destinations.data());
+  std::array<std::uint8_t*, kMaxRows> behind;
+  for (unsigned row = 0; row < rows; ++row)
+    behind[row] = destinations[row] + symbol[0].size();
+  add(symbol[1], behind.data());
 }
 
 }  // namespace weft::fec

@@ -8,6 +8,7 @@
 #include <isa-l/erasure_code.h>
 
 #include "agent/fec/accumulate.h"
+#include "agent/fec/cauchy_inverse.h"
 
 namespace weft::fec {
 
@@ -86,18 +87,14 @@ void BlockDecoder::recover_reed_solomon(std::span<const KnownSymbol> known) {
     accumulate(tables, erasures, symbol.pieces, syndromes);
   }
 
+  std::array<unsigned, kMaxRows> rows{};
+  for (unsigned i = 0; i < erasures; ++i)
+    rows[i] = repairs_[i].row;
   const std::size_t cells = std::size_t{erasures} * erasures;
-  matrix_.resize(2 * cells);
+  inverse_.resize(cells);
   tables_.resize(cells * kTableBytes);
-  std::uint8_t* inverse = matrix_.data() + cells;
-  for (unsigned i = 0; i < erasures; ++i) {
-    for (unsigned j = 0; j < erasures; ++j) {
-      matrix_[i * erasures + j] = coefficient(CodeKind::kReedSolomon, repairs_[i].row, erased_[j], kMaxRows);
-    }
-  }
-  // Never singular: a square part of a Cauchy matrix.
-  gf_invert_matrix(matrix_.data(), inverse, static_cast<int>(erasures));
-  ec_init_tables(static_cast<int>(erasures), static_cast<int>(erasures), inverse, tables_.data());
+  cauchy_inverse(std::span(rows).first(erasures), erased_, inverse_);
+  ec_init_tables(static_cast<int>(erasures), static_cast<int>(erasures), inverse_.data(), tables_.data());
   ec_encode_data(static_cast<int>(symbol_bytes_), static_cast<int>(erasures), static_cast<int>(erasures),
                  tables_.data(), syndromes.data(), outputs.data());
   for (unsigned i = 0; i < erasures; ++i)

@@ -62,7 +62,7 @@ class BlockDecoder {
 
   RowBuffer syndromes_;
   RowBuffer output_;
-  std::vector<std::uint8_t> matrix_;
+  std::vector<std::uint8_t> inverse_;
   std::vector<std::uint8_t> tables_;
   std::vector<RecoveredSymbol> recovered_;
 };

@@ -1,5 +1,5 @@
 // Memory for the rows of a block, reused from block to block: aligned to cache lines, and spaced so that the
-// rows, which are written side by side, do not compete for the same cache sets.
+// rows, which are written side by side, do not get in each other's way.
 #pragma once
 
 #include <array>
@@ -13,8 +13,9 @@ class RowBuffer {
  public:
   // Room for `rows` rows of `row_bytes`; grows, never shrinks. The contents are lost.
   void reserve(std::size_t rows, std::size_t row_bytes) {
-    // An odd number of lines: an even one would put rows of 2 KiB or 4 KiB on top of each other in the cache.
-    stride_lines_ = ((row_bytes + kLineBytes - 1) / kLineBytes) | 1;
+    stride_lines_ = (row_bytes + kLineBytes - 1) / kLineBytes;
+    while (!is_apart(stride_lines_))
+      ++stride_lines_;
     if (lines_.size() < rows * stride_lines_) lines_.resize(rows * stride_lines_);
   }
 
@@ -26,6 +27,20 @@ class RowBuffer {
   struct alignas(kLineBytes) Line {
     std::array<std::uint8_t, kLineBytes> bytes;
   };
+
+  // Processors compare only the last 12 bits of addresses at first: a store to one row makes a load from another wait
+  // where they agree ("4K aliasing"). Rows are written up to six side by side (ISA-L's widest kernel), so those must be
+  // a few lines apart modulo 4 KiB. There is such a stride within a few lines of any.
+  static constexpr bool is_apart(std::size_t stride_lines) {
+    constexpr std::size_t kPageLines = 4096 / kLineBytes;
+    constexpr std::size_t kApartLines = 4;
+    for (std::size_t rows = 1; rows < 6; ++rows) {
+      const std::size_t distance = rows * stride_lines % kPageLines;
+      if (distance < kApartLines || distance > kPageLines - kApartLines) return false;
+    }
+    return true;
+  }
+
   std::vector<Line> lines_;
   std::size_t stride_lines_ = 0;
 };

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "agent/fec/block_decoder.h"
+#include "agent/fec/cauchy_inverse.h"
+#include "tests/support/slow_code.h"
 #include "tests/unit/fec/block_fixture.h"
 
 namespace weft::fec {
@@ -114,6 +116,34 @@ TEST(BlockDecoder, RandomBlocksOfEveryShape) {
     ASSERT_EQ(result->size(), erasures);
     for (const RecoveredSymbol& symbol : *result)
       ASSERT_TRUE(erased[symbol.column] && test::is_source(block, symbol));
+  }
+}
+
+TEST(CauchyInverse, TimesItsMatrixIsOne) {
+  Rng rng = weft::test::rng(15);
+  for (int round = 0; round < 100; ++round) {
+    const std::size_t size = rng.between(1, kMaxRows);
+    std::vector<unsigned> rows = all_rows(kMaxRows);
+    std::vector<unsigned> columns = all_rows(kMaxColumns);
+    while (rows.size() > size)
+      rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(rng.below(rows.size())));
+    while (columns.size() > size)
+      columns.erase(columns.begin() + static_cast<std::ptrdiff_t>(rng.below(columns.size())));
+    std::vector<std::uint8_t> inverse(size * size);
+    cauchy_inverse(rows, columns, inverse);
+    std::vector<std::uint8_t> matrix;
+    for (const unsigned row : rows) {
+      for (const unsigned column : columns)
+        matrix.push_back(coefficient(CodeKind::kReedSolomon, row, column, kMaxRows));
+    }
+    for (std::size_t b = 0; b < size; ++b) {
+      for (std::size_t column = 0; column < size; ++column) {
+        std::uint8_t sum = 0;
+        for (std::size_t a = 0; a < size; ++a)
+          sum ^= weft::test::slow_multiply(inverse[b * size + a], matrix[a * size + column]);
+        ASSERT_EQ(sum, b == column ? 1 : 0);
+      }
+    }
   }
 }
 
