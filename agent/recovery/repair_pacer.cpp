@@ -15,6 +15,9 @@ constexpr std::size_t kMaxQueuedGroups = 4;
 constexpr int kSpreadDivisor = 2;
 // A slow flow's last packets wait for their repairs no longer than this each.
 constexpr Time kMaxTailInterval = microseconds(200);
+// Every repair carries or follows its block's list, and the code counts on losing repairs: what was said in so many rows
+// need not be said again unasked.
+constexpr unsigned kRowsThatSpeakForThemselves = 3;
 
 }  // namespace
 
@@ -34,11 +37,17 @@ void RepairPacer::submit(std::unique_ptr<BlockGroup> group, Time now) {
 
 void RepairPacer::end_of_message(Time spacing, Time now) {
   if (queue_.empty()) {
-    if (tail_ != nullptr) tail_schedule_.start(now, links_.estimate.beyond_a_burst(spacing));
+    if (tail_ != nullptr) tail_schedule_.start(now, first_repeat_after(*tail_, spacing));
     return;
   }
   hurry(std::min(spacing, kMaxTailInterval), now);
   queue_.back().tail_spacing = spacing;
+}
+
+Time RepairPacer::first_repeat_after(const BlockGroup& group, Time spacing) const {
+  const auto& parts = group.parts();
+  const bool told_often = !parts.empty() && parts.back().row + 1 >= kRowsThatSpeakForThemselves;
+  return told_often ? links_.estimate.answer_time() : links_.estimate.beyond_a_burst(spacing);
 }
 
 void RepairPacer::hurry(Time longest_interval, Time now) {
@@ -70,7 +79,7 @@ void RepairPacer::finish_front(Time now) {
   if (!queue_.empty()) queue_.front().next_at = std::max(queue_.front().next_at, done.next_at);
   give_up_tail();
   tail_ = std::move(done.group);
-  if (done.tail_spacing) tail_schedule_.start(now, links_.estimate.beyond_a_burst(*done.tail_spacing));
+  if (done.tail_spacing) tail_schedule_.start(now, first_repeat_after(*tail_, *done.tail_spacing));
 }
 
 void RepairPacer::repeat_tail(Time now) {

@@ -58,6 +58,8 @@ class RepairPacer {
     Time interval{};
     std::optional<Time> tail_spacing;  // of the packets before it, when it is a tail
   };
+  // A tail of few rows is told again beyond a burst's reach, one of many only if feedback does not cover it.
+  Time first_repeat_after(const BlockGroup& group, Time spacing) const;
   void hurry(Time longest_interval, Time now);
   void finish_front(Time now);
   void repeat_tail(Time now);
