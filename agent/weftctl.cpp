@@ -10,6 +10,7 @@
 #include "agent/ctl/agent_calls.h"
 #include "agent/ctl/check.h"
 #include "agent/ctl/decode.h"
+#include "agent/ctl/doctor.h"
 #include "agent/ctl/explain.h"
 #include "agent/ctl/genkey.h"
 
@@ -22,6 +23,7 @@ int main(int argc, char** argv) try {
   weft::ctl::add_reload(app, chosen);
   weft::ctl::add_mode(app, chosen);
   weft::ctl::add_check(app, chosen);
+  weft::ctl::add_doctor(app, chosen);
   weft::ctl::add_decode(app, chosen);
   weft::ctl::add_explain(app, chosen);
   weft::ctl::add_genkey(app, chosen);

@@ -1,6 +1,8 @@
 #include "agent/dataplane/interface.h"
 
+#include <algorithm>
 #include <fstream>
+#include <string_view>
 
 namespace weft::dataplane {
 namespace {
@@ -16,6 +18,19 @@ std::uint32_t count_receive_queues(const fs::path& queues) {
   return count;
 }
 
+// The kernel links a stacked device to each device below it.
+std::vector<std::string> devices_below(const fs::path& folder) {
+  constexpr std::string_view kLink = "lower_";
+  std::vector<std::string> names;
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(kLink)) names.push_back(name.substr(kLink.size()));
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
 }  // namespace
 
 Result<InterfaceFacts> interface_facts(const std::string& interface, const fs::path& sysfs) {
@@ -27,6 +42,7 @@ Result<InterfaceFacts> interface_facts(const std::string& interface, const fs::p
   InterfaceFacts facts;
   facts.receive_queues = count_receive_queues(folder / "queues");
   std::ifstream(folder / "mtu") >> facts.mtu_bytes;
+  facts.made_of = devices_below(folder);
   const fs::path master = fs::read_symlink(folder / "master", ignored);
   facts.master = master.filename().string();
   facts.master_is_bridge = !facts.master.empty() && fs::exists(sysfs / facts.master / "bridge", ignored);

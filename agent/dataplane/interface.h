@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "agent/base/result.h"
 
@@ -14,8 +15,9 @@ inline constexpr const char* kSysClassNet = "/sys/class/net";
 struct InterfaceFacts {
   std::uint32_t receive_queues = 1;
   std::uint32_t mtu_bytes = 0;
-  std::string master;             // the device it is a port of; empty when none
-  bool master_is_bridge = false;  // else a bond, a team, ...
+  std::string master;                // the device it is a port of; empty when none
+  bool master_is_bridge = false;     // else a bond, a team, ...
+  std::vector<std::string> made_of;  // devices below it, when it is a bond, a team, a VLAN, ...; sorted
 };
 
 Result<InterfaceFacts> interface_facts(const std::string& interface,
