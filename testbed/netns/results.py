@@ -119,5 +119,5 @@ def _git() -> str:
 
 
 def document(runs: list[dict[str, Any]]) -> dict[str, Any]:
-    machine = f"{platform.system()} {platform.release()}, {os.cpu_count()} x {platform.machine()}"
+    machine = f"{platform.system()} {platform.release()}, {os.cpu_count()} CPUs, {platform.machine()}"
     return {"schema": SCHEMA, "git": _git(), "machine": machine, "runs": runs}

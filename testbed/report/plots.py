@@ -41,7 +41,7 @@ def _svg(figure) -> str:
 
 def slowdown_cdf(cell: Cell) -> str:
     """Share of messages whose slowdown over the lossless run is at most x; the tail is where policies differ."""
-    figure, axes = pyplot.subplots(figsize=(7.2, 3.4))
+    figure, axes = pyplot.subplots(figsize=(6.2, 3.4))
     longest = 1.0
     for position, row in enumerate(cell.rows):
         samples = row.samples("slowdown")
@@ -52,7 +52,8 @@ def slowdown_cdf(cell: Cell) -> str:
         axes.step([samples[0], *samples], [0, *shares], where="post", label=row.policy,
                   color=colour_of(row.policy, position), linewidth=1.8)
     axes.set_xscale("log")
-    ticks = [tick for tick in (1, 1.2, 1.5, 2, 3, 5, 8, 12, 20, 40) if tick <= longest * 1.1]
+    spread = (1, 1.2, 1.5, 2, 3) if longest < 4 else (1, 2, 3, 5, 8, 12, 20, 40)
+    ticks = [tick for tick in spread if tick <= longest * 1.1]
     axes.set_xticks(ticks, [f"{tick:g}x" for tick in ticks])
     axes.set_xticks([], minor=True)
     axes.set_xlim(0.9, max(1.25, longest * 1.08))
@@ -65,7 +66,7 @@ def slowdown_cdf(cell: Cell) -> str:
 
 def wan_bytes(cell: Cell) -> str:
     """IP bytes that entered the WAN, by kind, relative to the source bytes."""
-    figure, axes = pyplot.subplots(figsize=(7.2, 0.5 * len(cell.rows) + 1.1))
+    figure, axes = pyplot.subplots(figsize=(6.2, 0.5 * len(cell.rows) + 1.1))
     for position, row in enumerate(reversed(cell.rows)):
         source = row.bytes_of("source") or 1
         left = 0.0
@@ -79,5 +80,5 @@ def wan_bytes(cell: Cell) -> str:
     axes.set_xlabel("WAN bytes, percent of source bytes")
     axes.set_xlim(0, max(112.0, axes.get_xlim()[1] * 1.06))
     axes.grid(axis="y", visible=False)
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.28 if len(cell.rows) < 4 else 1.18), ncol=4, frameon=False)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.28 if len(cell.rows) < 4 else 1.2), ncol=4, frameon=False)
     return _svg(figure)

@@ -4,14 +4,15 @@ from typing import Any
 
 from testbed.report.aggregate import Row, cells
 
-COLUMNS = ("policy", "FCT mean", "p50", "p99", "slowdown mean", "p99", "overhead", "resent", "timeouts", "filled", "corrupt")
+COLUMNS = ("policy", "FCT mean", "FCT p50", "FCT p99", "slowdown mean", "slowdown p99", "overhead", "resent", "timeouts",
+           "filled", "corrupt")
 
 
 def number(value: float | None, digits: int = 2, suffix: str = "") -> str:
     return "-" if value is None else f"{value:.{digits}f}{suffix}"
 
 
-def _share(part: float, whole: float) -> str:
+def share(part: float, whole: float) -> str:
     if not whole:
         return "-"
     percent = 100 * part / whole
@@ -27,10 +28,10 @@ def cells_of(row: Row) -> list[str]:
         number(row.median("fct_ms", "p99"), 0, " ms"),
         number(row.median("slowdown", "mean")),
         number(row.median("slowdown", "p99")),
-        "-" if overhead is None else f"{100 * overhead:.1f} %",
-        _share(row.bytes_of("retransmit"), row.bytes_of("source")),
+        "-" if overhead is None else share(overhead, 1),
+        share(row.bytes_of("retransmit"), row.bytes_of("source")),
         f"{sum(run.get('timeouts') or 0 for run in row.runs)}",
-        _share(row.total("filled_bytes"), row.total("bytes")),
+        share(row.total("filled_bytes"), row.total("bytes")),
         f"{row.total('corrupt_bytes')}",
     ]
 

@@ -13,7 +13,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 from testbed.netns import agents, policy, results, traffic, units  # noqa: E402
 from testbed.netns.endpoints import Transfer  # noqa: E402
 from testbed.netns.errors import LabError, UsageError  # noqa: E402
-from testbed.netns.demo import CELLS, POLICIES  # noqa: E402
+from testbed.netns.demo import CELLS, POLICIES, closing  # noqa: E402
 from testbed.netns.measure import Measurement, wan_settings  # noqa: E402
 from testbed.netns.namespace import call  # noqa: E402
 from testbed.netns.run import Sweep, judge  # noqa: E402
@@ -109,6 +109,12 @@ class Sweeps(unittest.TestCase):
             kinds = {(message.class_name, message.level) for message in cell.traffic.messages}
             self.assertEqual(kinds, {("exact", 0), ("dp-high", 0), ("dp-low", 0), *(("pp", level) for level in range(8))})
         self.assertLessEqual(set(POLICIES), set(policy.names()))
+
+    def test_the_demo_ends_with_its_own_figures(self):
+        runs = [results.run_of(dataclasses.replace(measurement([10 * slower] * 100), policy=policy.load(name)),
+                               measurement([10] * 100)) for name, slower in
+                (("lossless", 1), ("gbn", 7), ("uniform-fec", 2), ("smart", 3), ("weft", 1.5))]
+        self.assertRegex(closing({"runs": runs}), r"(?s)7\.0 for.*1\.5 with weft.*2\.0 when")
 
     def test_corrupt_bytes_and_failed_queue_pairs_fail_a_run(self):
         run = results.run_of(measurement([1, 1]), measurement([1, 1]))

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/prctl.h>
 
 namespace weft::rc {
@@ -39,6 +40,9 @@ EventLoop::EventLoop(netem::PacketSocket socket, Host& host, Application& applic
 
 Status EventLoop::run(const std::atomic<bool>& stop) {
   prctl(PR_SET_TIMERSLACK, 1000UL);  // nanoseconds; the default of 50 us would make every sleep late
+  // An adapter does not wait for the programs of its host. Where the machine does not grant it, measurements are noisier.
+  const sched_param lowest{.sched_priority = sched_get_priority_min(SCHED_FIFO)};
+  sched_setscheduler(0, SCHED_FIFO, &lowest);
   application_.start(monotonic_now());
   while (!stop && !application_.finished()) {
     const Result<bool> received = receive();
