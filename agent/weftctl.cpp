@@ -20,6 +20,7 @@ int main(int argc, char** argv) try {
   app.require_subcommand(1);
   weft::ctl::Action chosen;
   weft::ctl::add_status(app, chosen);
+  weft::ctl::add_flows(app, chosen);
   weft::ctl::add_reload(app, chosen);
   weft::ctl::add_mode(app, chosen);
   weft::ctl::add_check(app, chosen);

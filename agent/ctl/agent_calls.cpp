@@ -92,6 +92,34 @@ void print_status(const json& status) {
     print_peer(peer);
 }
 
+std::string class_level(const json& flow) {
+  if (flow.at("class").is_null()) return "?";
+  return fmt::format("{}:{}", flow.at("class").get<std::string>(), flow.at("level").get<unsigned>());
+}
+
+void print_flows(const json& answer) {
+  const json& flows = answer.at("flows");
+  for (const json& flow : flows) {
+    const bool sending = flow.at("direction") == "sending";
+    std::string more;
+    if (!flow.at("id").is_null()) more += fmt::format(", id {}", flow.at("id").get<unsigned>());
+    for (const json& vlan : flow.at("vlans"))
+      more += fmt::format(", VLAN {}", vlan.get<unsigned>());
+    if (flow.at("paired").get<bool>()) more += ", paired";
+    fmt::print("{} {}: {} to {} QPN {:#x} {}, {}, {}, epoch {}, {} held{}\n", sending ? "to" : "from",
+               flow.at("peer").get<std::string>(), flow.at("src").get<std::string>(),
+               flow.at("dst").get<std::string>(), flow.at("qpn").get<std::uint32_t>(),
+               flow.at("response").get<bool>() ? "responses" : "requests", class_level(flow),
+               flow.at("announced").get<bool>() ? (sending ? "confirmed" : "announced")
+                                                : (sending ? "not confirmed" : "not announced"),
+               flow.at("epoch").get<std::uint32_t>(), flow.at("held_frames").get<std::uint64_t>(), more);
+  }
+  const auto total = answer.at("total").get<std::size_t>();
+  fmt::print("{} flows", total);
+  if (total > flows.size()) fmt::print(", the newest {} listed", flows.size());
+  fmt::print("\n");
+}
+
 void print_line(const json& line) { fmt::print("{}\n", line.get<std::string>()); }
 
 }  // namespace
@@ -101,6 +129,13 @@ void add_status(CLI::App& app, Action& chosen) {
       app.add_subcommand("status", "What the running agent does: peers, loss, repairs, fills");
   auto call = add_call(*command, "status");
   command->callback([call, &chosen] { chosen = [call] { return perform(*call, print_status); }; });
+}
+
+void add_flows(CLI::App& app, Action& chosen) {
+  CLI::App* command =
+      app.add_subcommand("flows", "The running agent's flows, those with the latest packets first");
+  auto call = add_call(*command, "flows");
+  command->callback([call, &chosen] { chosen = [call] { return perform(*call, print_flows); }; });
 }
 
 void add_reload(CLI::App& app, Action& chosen) {

@@ -10,6 +10,7 @@
 #include <sys/signalfd.h>
 
 #include "agent/daemon/assembly.h"
+#include "agent/daemon/flow_report.h"
 #include "agent/daemon/log.h"
 #include "agent/daemon/repair.h"
 #include "agent/daemon/statistics.h"
@@ -137,6 +138,17 @@ Result<nlohmann::json> Daemon::statistics() {
   return counted;
 }
 
+Result<nlohmann::json> Daemon::flows() {
+  recovery::NewestFlows newest(kMostListedFlows);
+  const bool answered = datapath_->run_inside(
+      [&](std::uint32_t, dataplane::Processor& processor) {
+        static_cast<RepairProcessor&>(processor).list_flows(newest);
+      },
+      kErrandPatience);
+  if (!answered) return fail("the data path does not answer");
+  return flows_json(newest, config_.policy.classes);
+}
+
 Result<nlohmann::json> Daemon::answer(const nlohmann::json& request) {
   const std::string command = request["command"];
   if (command == "status") {
@@ -144,6 +156,7 @@ Result<nlohmann::json> Daemon::answer(const nlohmann::json& request) {
     if (result) (*result)["mode"] = mode_name(config_.mode);
     return result;
   }
+  if (command == "flows") return flows();
   if (command == "reload") {
     if (auto done = reload(); !done) return fail(done.error());
     return nlohmann::json(status_line());
@@ -154,7 +167,7 @@ Result<nlohmann::json> Daemon::answer(const nlohmann::json& request) {
     if (auto done = change_mode(*mode); !done) return fail(done.error());
     return nlohmann::json(status_line());
   }
-  return fail(fmt::format("unknown command '{}'", command), {}, "status, reload or mode");
+  return fail(fmt::format("unknown command '{}'", command), {}, "status, flows, reload or mode");
 }
 
 // The mode first, when it gives traffic back to the bridge: that has its moment, the other tables have not.

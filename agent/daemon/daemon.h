@@ -46,6 +46,7 @@ class Daemon {
   Status change_mode(control::Mode mode);
   Result<nlohmann::json> answer(const nlohmann::json& request);
   Result<nlohmann::json> statistics();
+  Result<nlohmann::json> flows();
   void supervise(Nanoseconds now);
   void write_fills();
   void shed_newest_flow();

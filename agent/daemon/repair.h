@@ -46,6 +46,7 @@ class RepairProcessor final : public dataplane::Processor {
     recovery::Counters counters;  // since the agent started, whatever was reloaded
   };
   std::vector<PeerReport> report() const;
+  void list_flows(recovery::NewestFlows& out) const { engine_->list_flows(out); }
 
   // Fills reported since the last call.
   recovery::FillLog::Taken take_fills() { return fills_.take(); }

@@ -162,4 +162,17 @@ void Encoder::find_deadline() {
     wake_at(stream->next_deadline());
 }
 
+void Encoder::list_flows(std::string_view peer, NewestFlows& out) const {
+  flows_.for_each([&](const TxFlow& flow) {
+    out.add({.peer = peer,
+             .sending = true,
+             .key = flow.key,
+             .announced = flow.confirmed,
+             .stream = flow.stream,
+             .id = flow.id,
+             .epoch = flow.epoch,
+             .last_packet_at = flow.last_packet_at});
+  });
+}
+
 }  // namespace weft::recovery

@@ -14,12 +14,14 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "agent/recovery/ack_guard.h"
 #include "agent/recovery/coding_planner.h"
 #include "agent/recovery/engine_io.h"
 #include "agent/recovery/events.h"
+#include "agent/recovery/flow_list.h"
 #include "agent/recovery/path_estimate.h"
 #include "agent/recovery/policy.h"
 #include "agent/recovery/stream_encoder.h"
@@ -57,6 +59,7 @@ class Encoder {
   std::optional<Time> next_deadline() const { return deadline_; }
 
   std::size_t flows() const { return flows_.size(); }
+  void list_flows(std::string_view peer, NewestFlows& out) const;
   // Of what this encoder's side sends, as the peer last reported.
   const wire::LossCounts& measured_loss() const { return planner_.measured_loss(); }
 

@@ -261,4 +261,11 @@ std::vector<Engine::PeerStatus> Engine::status() const {
   return all;
 }
 
+void Engine::list_flows(NewestFlows& out) const {
+  for (const auto& peer : peers_) {
+    peer->encoder.list_flows(peer->config.name, out);
+    peer->restorer.list_flows(peer->config.name, out);
+  }
+}
+
 }  // namespace weft::recovery

@@ -26,6 +26,7 @@
 #include "agent/recovery/engine_io.h"
 #include "agent/recovery/events.h"
 #include "agent/recovery/fill_record.h"
+#include "agent/recovery/flow_list.h"
 #include "agent/recovery/policy.h"
 #include "agent/recovery/restorer.h"
 #include "agent/recovery/weft_sender.h"
@@ -88,6 +89,8 @@ class Engine {
     const Counters* counters = nullptr;
   };
   std::vector<PeerStatus> status() const;
+  // Looks at every flow of both directions: some milliseconds when the tables are full.
+  void list_flows(NewestFlows& out) const;
   // Of frames that belong to no peer.
   const Counters& stray_counters() const { return stray_; }
   const PolicyTable& policy() const { return config_.policy; }

@@ -407,4 +407,19 @@ void Restorer::restart_orders() {
   recovered_.clear();
 }
 
+void Restorer::list_flows(std::string_view peer, NewestFlows& out) const {
+  flows_.for_each([&](const RxFlow& flow) {
+    out.add({.peer = peer,
+             .sending = false,
+             .key = flow.key,
+             .announced = flow.announced,
+             .stream = flow.stream,
+             .id = std::nullopt,
+             .epoch = flow.epoch,
+             .held_frames = flow.held.size(),
+             .paired = pairing_.paired(flow.handle),
+             .last_packet_at = flow.last_packet_at});
+  });
+}
+
 }  // namespace weft::recovery

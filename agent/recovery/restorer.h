@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "agent/recovery/arrivals.h"
@@ -26,6 +27,7 @@
 #include "agent/recovery/fill_ledger.h"
 #include "agent/recovery/fill_record.h"
 #include "agent/recovery/flow_ids.h"
+#include "agent/recovery/flow_list.h"
 #include "agent/recovery/missing_set.h"
 #include "agent/recovery/pairing.h"
 #include "agent/recovery/policy.h"
@@ -95,6 +97,7 @@ class Restorer {
   void drop_stale();
 
   std::size_t flows() const { return flows_.size(); }
+  void list_flows(std::string_view peer, NewestFlows& out) const;
   std::size_t held_frames() const { return held_frames_; }
   std::size_t kept_frames() const { return arrivals_.frames(); }
 

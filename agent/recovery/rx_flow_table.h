@@ -65,6 +65,13 @@ class RxFlowTable {
     }
   }
 
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    for (const RxFlow& flow : flows_) {
+      if (flow.in_use) visit(flow);
+    }
+  }
+
   std::size_t size() const { return by_key_.size(); }
   std::size_t slots() const { return flows_.size(); }
   // The flow in a slot below slots(); nullptr when it is free.

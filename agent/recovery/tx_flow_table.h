@@ -73,6 +73,12 @@ class TxFlowTable {
     return id < flows_.size() && flows_[id].in_use ? &flows_[id] : nullptr;
   }
   std::size_t size() const { return by_key_.size(); }
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    for (const TxFlow& flow : flows_) {
+      if (flow.in_use) visit(flow);
+    }
+  }
 
  private:
   struct Due {
