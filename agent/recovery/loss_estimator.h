@@ -9,7 +9,7 @@
 //
 // and where a stretch shows that the path has changed, what came before it is forgotten.
 //
-// Before anything is known the path is taken to lose one packet in a thousand. A report of losses together with CE marks
+// Before anything is known the path is taken to lose one packet in a hundred. A report of losses together with CE marks
 // says that the path is congested, not that it is bad: it is no evidence for more repair (P9), nor for less.
 #pragma once
 
@@ -43,13 +43,13 @@ class LossEstimator {
   void update_burst(std::uint64_t lost, std::uint64_t runs);
   void update_rate();
 
-  static constexpr double kAssumedLoss = 1e-3;
+  static constexpr double kAssumedLoss = 1e-2;
   static constexpr double kAssumedBurst = 2;
   // How many runs the assumption counts as, and after how many a run is forgotten.
   static constexpr double kAssumedRuns = 4;
   static constexpr double kRememberedRuns = 32;
-  // The assumption would have shown eight losses in so many.
-  static constexpr double kCleanPackets = 8192;
+  // The assumption would have shown dozens of losses in so many, and a path that loses one in a thousand four.
+  static constexpr double kCleanPackets = 4096;
 
   wire::LossCounts last_;
   bool ce_before_ = false;
