@@ -46,7 +46,7 @@ SUITES = (
     Suite("fuzz", ("fuzz",), parallel=True),
 )
 SLOW_PRESETS = {"asan"}  # left out by --quick
-ASKED_SCRIPTS = {"lint/clang-tidy"}  # minutes on a new tree: run when its suite is asked for by name, as .ci/run does
+ASKED_SCRIPTS = {"lint/clang-tidy"}  # minutes on a new tree: run when its suite is asked for by name
 
 
 @dataclasses.dataclass(frozen=True)
