@@ -46,8 +46,8 @@ class CodingPlanner {
   }
 
   const PolicyTable* policy_;
-  PathState path_;
   LossEstimator estimator_;
+  PathState path_;  // begins with what the estimator assumes
   wire::LossCounts measured_;
   // By class and level, made when first used.
   std::array<std::unique_ptr<StrengthController>, kMaxClasses * kLevels> controllers_;
