@@ -40,8 +40,8 @@ class PacketSocket {
   // Receives up to min(buffers, kBatch) frames without waiting; frame i is in buffer i.
   Result<std::size_t> receive(std::span<const Buffer> buffers, std::span<Received> frames);
 
-  // Sends frames in order. Returns how many were sent: fewer than given when the interface's queue is full
-  // for now, or when the next frame is longer than its MTU (`too_long` is then set).
+  // Sends frames in order. Returns how many were sent: fewer than given while the interface's queue is
+  // full, or when the next frame is longer than its MTU (`too_long` is then set).
   struct Sent {
     std::size_t frames = 0;
     bool too_long = false;

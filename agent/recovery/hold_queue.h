@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <utility>
 
 #include "agent/recovery/ack_order.h"
 #include "agent/recovery/engine_io.h"
@@ -20,13 +21,15 @@ struct HeldPacket {
   std::optional<AckOrder::Ack> ack;  // of an acknowledgement
   FrameId frame;
   Time at{};
+  bool ce_marked = false;
 
   static HeldPacket of(const roce::PacketView& view, const OrderFacts& facts, FrameId frame, Time now) {
     HeldPacket packet{.facts = facts,
                       .payload_bytes = static_cast<std::uint32_t>(view.payload_bytes()),
                       .ack = std::nullopt,
                       .frame = frame,
-                      .at = now};
+                      .at = now,
+                      .ce_marked = view.ecn() == roce::kEcnCe};
     if (view.op().is_response() && !view.op().carries_payload) {
       packet.ack =
           AckOrder::Ack{.psn = facts.psn, .syndrome = view.aeth()->syndrome, .icrc = view.icrc_found()};
@@ -42,14 +45,20 @@ class HoldQueue {
   const HeldPacket& front() const { return packets_.front(); }
   const HeldPacket& back() const { return packets_.back(); }
 
-  // False, and nothing is taken, when the PSN is held already.
-  [[nodiscard]] bool insert(const HeldPacket& packet) {
+  // Takes the packet. When its PSN is held already, the frame of the two that is one too many: a mark of congestion
+  // is worth keeping.
+  [[nodiscard]] std::optional<FrameId> insert(const HeldPacket& packet) {
     auto position = packets_.end();  // nearly always the newest
     while (position != packets_.begin() && roce::psn_before(packet.facts.psn, std::prev(position)->facts.psn))
       --position;
-    if (position != packets_.begin() && std::prev(position)->facts.psn == packet.facts.psn) return false;
+    if (position != packets_.begin() && std::prev(position)->facts.psn == packet.facts.psn) {
+      HeldPacket& held = *std::prev(position);
+      if (held.ce_marked || !packet.ce_marked) return packet.frame;
+      held.ce_marked = true;
+      return std::exchange(held.frame, packet.frame);
+    }
     packets_.insert(position, packet);
-    return true;
+    return std::nullopt;
   }
 
   HeldPacket take_front() {

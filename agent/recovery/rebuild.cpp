@@ -9,7 +9,6 @@ namespace weft::recovery {
 namespace {
 
 constexpr std::uint8_t kEcnMask = 0x03;
-constexpr std::uint8_t kEcnCe = 0x03;
 constexpr std::uint8_t kEcnEct0 = 0x02;
 
 }  // namespace
@@ -17,8 +16,8 @@ constexpr std::uint8_t kEcnEct0 = 0x02;
 std::uint8_t rebuilt_tos(std::uint8_t path_tos, bool ce_seen) {
   const std::uint8_t ecn = path_tos & kEcnMask;
   if (ecn == 0) return path_tos;  // not ECN-capable: never marked
-  if (ce_seen) return path_tos | kEcnCe;
-  return ecn == kEcnCe ? static_cast<std::uint8_t>((path_tos & ~kEcnMask) | kEcnEct0) : path_tos;
+  if (ce_seen) return path_tos | roce::kEcnCe;
+  return ecn == roce::kEcnCe ? static_cast<std::uint8_t>((path_tos & ~kEcnMask) | kEcnEct0) : path_tos;
 }
 
 std::optional<FrameId> rebuild_frame(FrameIo& io, const PathHeaders& path, ByteView ip_packet, bool ce_seen) {

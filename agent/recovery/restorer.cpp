@@ -11,7 +11,6 @@ using roce::Operation;
 using roce::Psn;
 using roce::Transport;
 
-constexpr std::uint8_t kEcnCe = 3;
 constexpr Time kHousekeepingPeriod = std::chrono::milliseconds(20);
 // Longer than the sender waits before it announces a silent flow again.
 constexpr Time kFlowIdle = std::chrono::seconds(30);
@@ -115,7 +114,7 @@ void Restorer::on_source(FrameId frame, const roce::PacketView& view, Time now) 
   count(Event::kSourceReceived, *flow);
   count(Event::kSourceReceivedBytes, *flow, view.ip_packet_bytes());
   if (!flow->announced) count(Event::kSourceUntracked, *flow);
-  if (view.ecn() == kEcnCe) {
+  if (view.ecn() == roce::kEcnCe) {
     ++losses_.ce_marked_packets;
     count(Event::kSourceCeMarked, *flow);
   }
@@ -245,9 +244,9 @@ void Restorer::hold(RxFlow& flow, const HeldPacket& packet, Time now) {
     deliver(flow, packet, false);
     return;
   }
-  if (!flow.held.insert(packet)) {
+  if (const auto needless = flow.held.insert(packet)) {
     count(Event::kDuplicateDropped, flow);
-    io_.release(packet.frame);
+    io_.release(*needless);
     return;
   }
   ++held_frames_;

@@ -42,11 +42,12 @@ Restorer::FillOutcome Restorer::try_fill(RxFlow& flow, Time now) {
   if (const auto forbidden = fill_forbidden(flow)) return refuse(*forbidden);
 
   // The whole gap or nothing: zeros in front of a packet that cannot be filled would be for nothing. Packets in it
-  // that a repair may still bring are left to it.
+  // that a repair may still bring are left to it, but for the first, whose time is over.
   const Psn end = flow.held.empty() ? *flow.proven_until : flow.held.front().facts.psn;
   for (Psn psn = flow.order.next(); psn != end; ++psn) {
     const MissingPacket* missing = missing_.find(flow.handle, psn, flow.epoch);
-    if (missing != nullptr && missing->block != kNoBlock && !missing->hopeless) continue;
+    const bool repairable = missing != nullptr && missing->block != kNoBlock && !missing->hopeless;
+    if (repairable && psn != flow.order.next()) continue;
     if (const auto refused = fill_refused(flow, psn)) {
       // Its descriptor may be on the way.
       if (*refused == Event::kFillRefusedNoDescriptor && now < *flow.gap_since + hold_bound())

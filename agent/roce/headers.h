@@ -14,6 +14,8 @@ namespace weft::roce {
 
 inline constexpr std::uint16_t kRoceUdpPort = 4791;  // IANA: RoCEv2 destination port
 
+inline constexpr std::uint8_t kEcnCe = 3;  // ECN field: congestion experienced (RFC 3168)
+
 inline constexpr std::size_t kEthernetBytes = 14;
 inline constexpr std::size_t kVlanTagBytes = 4;
 inline constexpr std::size_t kIpv4Bytes = 20;  // options are not ours
