@@ -33,6 +33,10 @@ constexpr BucketLimits control_bucket_limits() {
   return {.share = 0.01, .bytes_per_second = 4000, .depth_bytes = 64 * 1024};
 }
 
+// What ACK copies leave of the bucket. They are small and many where messages are short, and would otherwise take every
+// token before it grew to a feedback, whose absence ends the protection.
+inline constexpr std::uint64_t kKeptForFeedbackBytes = 32 * 1024;
+
 class TokenBucket {
  public:
   TokenBucket(const BucketLimits& limits, Time now)
@@ -41,14 +45,14 @@ class TokenBucket {
   // Traffic that earns tokens has passed.
   void earn(std::uint64_t traffic_bytes) { add(limits_.share * static_cast<double>(traffic_bytes)); }
 
-  // Takes `bytes` if they are there. Time that runs backwards earns nothing.
-  [[nodiscard]] bool spend(std::uint64_t bytes, Time now) {
+  // Takes `bytes` if they are there and `keep_bytes` are left. Time that runs backwards earns nothing.
+  [[nodiscard]] bool spend(std::uint64_t bytes, Time now, std::uint64_t keep_bytes = 0) {
     if (now > updated_) {
       add(limits_.bytes_per_second * std::chrono::duration<double>(now - updated_).count());
       updated_ = now;
     }
     const auto wanted = static_cast<double>(bytes);
-    if (wanted > tokens_) return false;
+    if (wanted + static_cast<double>(keep_bytes) > tokens_) return false;
     tokens_ -= wanted;
     return true;
   }

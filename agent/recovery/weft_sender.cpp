@@ -55,7 +55,8 @@ SendResult WeftSender::begin(wire::PacketType type, ClassId class_id, const Path
     return SendResult::kNoFrame;
   }
   const std::size_t ip_bytes = path.ip_and_udp_bytes() + wire::kEnvelopeBytes + body_bytes;
-  if (!(accounting.overhead ? overhead_ : control_).spend(ip_bytes, now)) {
+  const std::uint64_t keep_bytes = type == wire::PacketType::kAckCopy ? kKeptForFeedbackBytes : 0;
+  if (!(accounting.overhead ? overhead_ : control_).spend(ip_bytes, now, keep_bytes)) {
     io_.release(*allocated);
     counters_.add(accounting.no_budget, class_id);
     return SendResult::kNoBudget;

@@ -10,11 +10,13 @@ from testbed.netns.namespace import call
 from testbed.netns.process import Process
 from testbed.netns.policy import Policy
 from testbed.netns.scenario import Scenario
-from testbed.netns.topology import Topology, wan_mtu_for
+from testbed.netns.topology import HOST_A, HOST_B, Topology, wan_mtu_for
 from testbed.netns.wan import PROGRAMS
 
 # Each gateway, and what lies behind its peer.
 _PEER_PREFIXES = {"gw-a": ["10.2.0.0/16", "fd00:2::/48"], "gw-b": ["10.1.0.0/16", "fd00:1::/48"]}
+# Each gateway, and the host behind it.
+_HOSTS = {"gw-a": HOST_A, "gw-b": HOST_B}
 # What weftd says once it forwards.
 _RUNNING = "(wan)"
 
@@ -34,6 +36,13 @@ def toml(tables: Mapping[str, Any], prefix: str = "") -> str:
     return "\n".join(lines)
 
 
+def _role(gateway: str, scenario: Scenario) -> dict[str, Any]:
+    if scenario.role == "gateway":
+        return {"kind": "gateway"}
+    host = _HOSTS[gateway]
+    return {"kind": "host", "addresses": [host.ipv4, host.ipv6]}
+
+
 def configuration(gateway: str, policy: Policy, scenario: Scenario, key_file: pathlib.Path) -> dict[str, Any]:
     """weftd.toml of a gateway. Of the WAN the agents are told the MTU and nothing else; what the marks of the traffic
     mean is told to all policies alike, unless a policy says so itself."""
@@ -41,7 +50,7 @@ def configuration(gateway: str, policy: Policy, scenario: Scenario, key_file: pa
     return {
         "mode": "protect",
         "port": {"lan": {"interface": "lan0"}, "wan": {"interface": "wan0", "mtu": wan_mtu_for(scenario.pmtu)}},
-        "role": {"kind": "gateway"},
+        "role": _role(gateway, scenario),
         "caps": {"endpoint_timeout": f"{scenario.timeout_ms}ms"},
         "api": {"socket": str(key_file.parent / f"{gateway}.sock")},
         **tags, **policy.tables}

@@ -12,7 +12,7 @@ from testbed.netns.errors import LabError, MachineError
 from testbed.netns.demo import demo
 from testbed.netns.measure import wan_settings
 from testbed.netns.run import Sweep, run
-from testbed.netns.scenario import PMTUS, Scenario
+from testbed.netns.scenario import OPERATIONS, PMTUS, ROLES, Scenario
 from testbed.netns.standing import down, up
 from testbed.netns.topology import NODES, Topology, wan_mtu_for
 from testbed.netns.wan import ROOT, WanSettings
@@ -55,6 +55,15 @@ def _parser() -> argparse.ArgumentParser:
                           help="sizes, equally many of each (default %(default)s)")
     messages.add_argument("--workload", help=f"instead: messages of a training step; {', '.join(traffic.NAMED)}, or a "
                                              "folder with a config.json and a plan.toml")
+    run_parser.add_argument("--class", default="exact:26", dest="classes", metavar="NAME:DSCP,...",
+                            help="equally many messages of each; agents know the classes by their own or the policy's "
+                                 "[tags.dscp], a workload brings its own (default %(default)s)")
+    run_parser.add_argument("--op", choices=OPERATIONS, default="write-imm",
+                            help="how messages travel (default %(default)s)")
+    run_parser.add_argument("--psn", type=int, help="where every queue pair starts, as NCCL's do at 0 (default: random)")
+    run_parser.add_argument("--role", choices=ROLES, default="gateway",
+                            help="of the agents: boxes in front of the hosts, or on the hosts themselves "
+                                 "(default %(default)s)")
     run_parser.add_argument("--ipv6", action="store_true", help="instead of IPv4")
     run_parser.add_argument("--pcap", action="store_true",
                             help="capture whole frames at both ends of the WAN (wan-a.pcap, wan-b.pcap)")

@@ -73,11 +73,13 @@ class Endpoints:
         scenario = self._scenario
         family = "ipv6" if scenario.ipv6 else "ipv4"
         messages = ["--workload", str(self._workload)] if scenario.traffic is not None else [
-            "--messages", str(scenario.messages), "--message-bytes", ",".join(map(str, scenario.sizes))]
+            "--messages", str(scenario.messages), "--message-bytes", ",".join(map(str, scenario.sizes)),
+            "--class", scenario.classes]
+        psn = [] if scenario.psn is None else ["--psn", str(scenario.psn)]
         return [
             str(PROGRAMS / "weft-roce"), role, "--interface", "eth0",
-            "--local", getattr(own, family), "--peer", getattr(other, family), "--peer-mac", other.mac, *messages,
-            "--warmup", str(WARMUP_MESSAGES), "--qps", str(scenario.qps), "--pmtu", str(scenario.pmtu),
+            "--local", getattr(own, family), "--peer", getattr(other, family), "--peer-mac", other.mac, *messages, *psn,
+            "--op", scenario.op, "--warmup", str(WARMUP_MESSAGES), "--qps", str(scenario.qps), "--pmtu", str(scenario.pmtu),
             "--rate", scenario.rate, "--window", str(scenario.window_bytes), "--timeout", f"{scenario.timeout_ms}ms",
             "--retry", str(RETRIES), "--ack-every", str(ACK_EVERY_PACKETS), "--seed", str(scenario.seed),
             "--out", str(self._out(role))]

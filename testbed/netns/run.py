@@ -99,7 +99,7 @@ def measure_all(name: str, sweep: Sweep, out: pathlib.Path) -> dict[str, Any]:
     topology.check_free()
     runs: list[dict[str, Any]] = []
     try:
-        topology.create(wan_mtu_for(sweep.cells[0].pmtu))
+        topology.create(wan_mtu_for(sweep.cells[0].pmtu), sweep.cells[0].role)
         for number, (policy, scenario) in enumerate(sweep.steps(), 1):
             began = time.monotonic()
             measured = _measure(topology, policy, scenario, out)

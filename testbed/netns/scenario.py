@@ -8,6 +8,9 @@ from testbed.netns import traffic, units
 from testbed.netns.errors import UsageError
 
 PMTUS = (256, 512, 1024, 2048, 4096)
+OPERATIONS = ("write-imm", "write", "send", "read")
+PSNS = 1 << 24
+ROLES = ("gateway", "host")
 # Repairs of the strongest baseline, RS(32,8) with headers, take this much of the WAN on top of the source packets.
 OVERHEAD_ROOM = 0.35
 QUEUE_BDPS = 2
@@ -27,18 +30,27 @@ class Scenario:
     qps: int = 1
     messages: int = 300
     message_bytes: str = "1mib,4mib"
-    workload: str | None = None  # then of a training step, instead of message_bytes
+    classes: str = "exact:26"  # NAME:DSCP, equally many messages of each
+    workload: str | None = None  # then of a training step, instead of message_bytes and classes
+    op: str = "write-imm"
     pmtu: int = 1024
+    psn: int | None = None  # where every queue pair starts; else at random
     ipv6: bool = False
+    role: str = "gateway"  # of the agents; "host": each on the training host itself
     seed: int = 1
     pcap: bool = False
 
     def __post_init__(self) -> None:
         if self.pmtu not in PMTUS:
             raise UsageError(f"--pmtu {self.pmtu}", f"one of {', '.join(map(str, PMTUS))}")
+        for name, allowed in (("op", OPERATIONS), ("role", ROLES)):
+            if getattr(self, name) not in allowed:
+                raise UsageError(f"--{name} {getattr(self, name)}", f"one of {', '.join(allowed)}")
         for name in ("qps", "messages", "seed"):
             if getattr(self, name) < 1:
                 raise UsageError(f"--{name} {getattr(self, name)}", "at least 1")
+        if self.psn is not None and not 0 <= self.psn < PSNS:
+            raise UsageError(f"--psn {self.psn}", f"0 to {PSNS - 1}")
         if self.rtt_ms <= 0 or self.rate_bits <= 0:
             raise UsageError("--rtt and --rate must be above zero")
         if len(self.loss_fractions) > 2 or not all(0 <= p <= 1 for p in self.loss_fractions):
@@ -110,4 +122,5 @@ class Scenario:
     def params(self) -> dict[str, Any]:
         """As results.json has them."""
         return {"workload": self.workload, "pmtu": self.pmtu, "window_bytes": self.window_bytes, "timeout_ms": self.timeout_ms,
-                "messages": self.messages, "qps": self.qps, "message_bytes": self.sizes, "ipv6": self.ipv6}
+                "messages": self.messages, "qps": self.qps, "message_bytes": self.sizes, "ipv6": self.ipv6,
+                "op": self.op, "psn": self.psn, "role": self.role}

@@ -24,6 +24,8 @@ class Host:
 # are told apart by; the masks are wider, since the gateways are bridges and the hosts neighbours.
 HOST_A = Host("host-a", "02:57:45:46:54:0a", "10.1.0.2", "fd00:1::2")
 HOST_B = Host("host-b", "02:57:45:46:54:0b", "10.2.0.2", "fd00:2::2")
+# What bridges have when they are those of training hosts: the host's own addresses, beside those of its endpoint.
+BRIDGE_ADDRESSES = {"gw-a": ("10.1.0.9", "fd00:1::9"), "gw-b": ("10.2.0.9", "fd00:2::9")}
 IPV4_MASK_BITS = 8
 IPV6_MASK_BITS = 16
 
@@ -49,8 +51,9 @@ class Topology:
             raise LabError(f"a lab named '{self.name}' is there already",
                            f"testbed/lab down --name {self.name}, or another --name")
 
-    def create(self, wan_mtu: int) -> None:
-        """After check_free()."""
+    def create(self, wan_mtu: int, role: str = "gateway") -> None:
+        """After check_free(). With the role "host", what is gw-a and gw-b otherwise are training hosts, and host-a and
+        host-b their soft-RoCE endpoints behind a veth."""
         for node in self.nodes.values():
             node.create()
         connect(self["host-a"], "eth0", self["gw-a"], "lan0", JUMBO_MTU)
@@ -59,6 +62,9 @@ class Topology:
         connect(self["gw-b"], "lan0", self["host-b"], "eth0", JUMBO_MTU)
         for gateway in ("gw-a", "gw-b"):
             self._bridge(gateway)
+            if role == "host":
+                for address, mask in zip(BRIDGE_ADDRESSES[gateway], (IPV4_MASK_BITS, IPV6_MASK_BITS)):
+                    self[gateway].call("ip", "address", "add", f"{address}/{mask}", "dev", "br0")
         for own, other in ((HOST_A, HOST_B), (HOST_B, HOST_A)):
             self._address(own, other)
 

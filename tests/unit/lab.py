@@ -38,7 +38,8 @@ class Scenarios(unittest.TestCase):
 
     def test_nonsense_is_refused(self):
         for wrong in ({"pmtu": 1500}, {"qps": 0}, {"loss": "2"}, {"loss": "x"}, {"loss": "0,0,0"}, {"rtt": "30"},
-                      {"rate": "0mbit"}, {"message_bytes": ""}, {"message_bytes": "4q"}, {"messages": 0}):
+                      {"rate": "0mbit"}, {"message_bytes": ""}, {"message_bytes": "4q"}, {"messages": 0}, {"op": "flush"}, {"role": "router"},
+                      {"psn": 1 << 24}):
             with self.assertRaises(UsageError, msg=str(wrong)):
                 Scenario(**wrong)
 
@@ -64,6 +65,11 @@ class Policies(unittest.TestCase):
                 config.write_text(agents.configuration_text(
                     "gw-a", policy.load(name), Scenario(workload="training"), key_file))
                 self.assertIn("good", call(str(PROGRAMS / "weftctl"), "check", "--config", str(config)))
+
+    def test_agents_on_the_hosts_take_what_their_endpoints_send(self):
+        for gateway, addresses in (("gw-a", ["10.1.0.2", "fd00:1::2"]), ("gw-b", ["10.2.0.2", "fd00:2::2"])):
+            told = agents.configuration(gateway, policy.load("weft"), Scenario(role="host"), pathlib.Path("peer.key"))
+            self.assertEqual(told["role"], {"kind": "host", "addresses": addresses})
 
     def test_marks_of_the_traffic_are_told_to_every_policy_alike(self):
         key_file = pathlib.Path("peer.key")

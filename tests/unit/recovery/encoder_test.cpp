@@ -435,5 +435,19 @@ TEST(Encoder, TheLastAckIsSentAgainAndAnOvertakenOneIsNot) {
   EXPECT_EQ(rig.count(Event::kAckCopySent), 6U);
 }
 
+// Many short messages: hundreds of last ACKs at once, more copies than there are tokens for.
+TEST(Encoder, AckCopiesLeaveTokensForFeedback) {
+  EncoderRig rig(test::seed(), PolicyTable::defaults());
+  for (std::uint32_t qpn = 1; qpn <= 600; ++qpn)
+    rig.send(WriteFlow(qpn).acknowledge(roce::Psn(16)), {});
+  rig.advance(milliseconds(100));
+  EXPECT_GT(rig.count(Event::kAckCopySent), 100U);
+  EXPECT_GT(rig.count(Event::kControlDroppedBudget), 100U);
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_EQ(rig.sender.send(wire::PacketType::kFeedback, kClassExact, empty_feedback(), rig.now()),
+              SendResult::kSent);
+  }
+}
+
 }  // namespace
 }  // namespace weft::recovery
