@@ -127,7 +127,7 @@ void Engine::from_wan(FrameId frame, const roce::PacketView& view, Time now) {
   peer->sender.note_source_received(view.ip_packet_bytes());
   if (!peer->session.ready()) {
     peer->counters.add(Event::kPassedNoPeer, kClassExact);
-    return io_.send(Port::kLan, frame);
+    return peer->restorer.on_passed(frame, view, now);
   }
   peer->restorer.on_source(frame, view, now);
 }

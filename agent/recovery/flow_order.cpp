@@ -68,12 +68,13 @@ void FlowOrder::go_back_with_sender(const OrderFacts& facts, Time now) {
     return;
   }
   passing_ = false;
+  went_back_at_ = now;
   rewind_.reset();
   resent_next_.reset();
 }
 
 Verdict FlowOrder::arrive(const OrderFacts& facts, std::optional<Psn> first_held, bool hold_gaps, Time now,
-                          Time passing_limit) {
+                          const ResendDelay& resend_delay) {
   const Psn psn = facts.psn;
   if (!started_) {
     started_ = true;
@@ -98,13 +99,16 @@ Verdict FlowOrder::arrive(const OrderFacts& facts, std::optional<Psn> first_held
   if (ahead > 0 && hold_gaps && !resumed && (behind_held || gaps_count_before(facts))) {
     if (!passing_) return Verdict::kAhead;
     // An unbroken stream long after the gap was given up: the sender has not gone back, and will not.
-    const bool evident = psn == passing_next_ && now - passing_since_ > passing_limit;
+    const bool evident = psn == passing_next_ && now - passing_since_ > resend_delay.most;
     passing_next_ = behind(facts);
     if (!evident) {
       note_forwarded(passing_next_);
       return Verdict::kPassing;
     }
   }
+  // Its receiver has asked for the missing one since the gap was given up. Earlier than the answer can be here, it is
+  // the packet itself, only late, and the sender has not gone back.
+  if (passing_ && ahead == 0 && now - passing_since_ >= resend_delay.least) went_back_at_ = now;
   passing_ = false;
   advance(facts);
   return Verdict::kInOrder;

@@ -40,6 +40,13 @@ enum class Verdict : std::uint8_t {
   kNewEpoch,  // forward what is held, then this; the order starts anew behind it
 };
 
+// How soon, and how late, a sender that was told to go back is heard again: the packet asked for comes no earlier and,
+// if at all, no later after the question.
+struct ResendDelay {
+  Time least{};
+  Time most{};
+};
+
 // What order depends on in a packet.
 struct OrderFacts {
   roce::Psn psn;
@@ -57,10 +64,10 @@ struct OrderFacts {
 
 class FlowOrder {
  public:
-  // `first_held`: the oldest packet that waits behind a gap. `hold_gaps`: false while the flow is not known to be protected: then nothing is ever ahead.
-  // `passing_limit`: after so long without the missing PSN the sender is evidently not going to send it.
+  // `first_held`: the oldest packet that waits behind a gap. `hold_gaps`: false while the flow is not known to be
+  // protected: then nothing is ever ahead.
   Verdict arrive(const OrderFacts& facts, std::optional<roce::Psn> first_held, bool hold_gaps, Time now,
-                 Time passing_limit);
+                 const ResendDelay& resend_delay);
 
   // A packet taken out of the hold queue, or made to close the gap, whose turn it is: moves behind it.
   void advance(const OrderFacts& facts);
@@ -97,6 +104,8 @@ class FlowOrder {
     if (roce::psn_before(psn, received_until_)) received_until_ = psn;
   }
   bool passing() const { return passing_; }
+  // When the sender was last seen to go back. What came before will be sent again; what came since was not lost.
+  Time went_back_at() const { return went_back_at_; }
   // A READ request was delivered whose PSN count is unknown: what seems missing may never have been a packet.
   bool after_read() const { return read_length_bytes_ != 0; }
   bool mid_read_response() const { return mid_read_response_; }
@@ -125,6 +134,7 @@ class FlowOrder {
   roce::Psn forwarded_until_;
   roce::Psn received_until_;
   Time passing_since_{};
+  Time went_back_at_{};
   roce::Psn passing_next_;  // where an unbroken run of passing packets continues
   std::optional<roce::Psn> rewind_;
   Between rewind_expected_;

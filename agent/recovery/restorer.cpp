@@ -142,6 +142,22 @@ void Restorer::on_source(FrameId frame, const roce::PacketView& view, Time now) 
   if (!touched_blocks_.empty()) decode_touched_blocks(now);
 }
 
+void Restorer::on_passed(FrameId frame, const roce::PacketView& view, Time now) {
+  const roce::FlowKey key = view.flow_key();
+  RxFlow* flow = nullptr;
+  if (key.response) {
+    flow = flow_of(key, view, now);  // copies of its acknowledgements may be on the way
+  } else if (view.op().operation != Operation::kCongestionNotification) {
+    flow = flows_.find(key);
+  }
+  if (flow != nullptr) {
+    if (flow->order.started()) begin_epoch(*flow);
+    flow->order.restart();
+    note_answer(*flow, HeldPacket::of(view, OrderFacts::of(view), frame, now));
+  }
+  io_.send(Port::kLan, frame);
+}
+
 // PMTU, and the message a FIRST packet begins: the rest of it could be filled from that.
 void Restorer::learn_from(RxFlow& flow, const roce::PacketView& view) {
   if (view.op().is_response() || view.op().ends_message()) return;
@@ -159,15 +175,18 @@ void Restorer::learn_from(RxFlow& flow, const roce::PacketView& view) {
                      .end = std::nullopt});
 }
 
+void Restorer::note_answer(RxFlow& flow, const HeldPacket& packet) {
+  if (!flow.key.response) return;
+  if (packet.ack) {
+    flow.acks.delivered(*packet.ack);
+  } else {
+    flow.acks.delivered_data(packet.facts.psn);
+  }
+}
+
 // Hands a packet to the receiver, and keeps the accounts of what it has.
 void Restorer::deliver(RxFlow& flow, const HeldPacket& packet, bool first_time) {
-  if (flow.key.response) {
-    if (packet.ack) {
-      flow.acks.delivered(*packet.ack);
-    } else {
-      flow.acks.delivered_data(packet.facts.psn);
-    }
-  }
+  note_answer(flow, packet);
   if (first_time && flow.announced) streams_[flow.stream].budget.delivered(packet.payload_bytes);
   io_.send(Port::kLan, packet.frame);
 }
@@ -176,7 +195,7 @@ void Restorer::put_in_order(RxFlow& flow, const HeldPacket& packet, Origin origi
   const bool had_gap = flow.gap_since && !flow.held.empty();
   const bool new_psn =
       !flow.order.started() || !roce::psn_before(packet.facts.psn, flow.order.forwarded_until());
-  switch (flow.order.arrive(packet.facts, flow.first_held(), flow.ordered(), now, passing_limit())) {
+  switch (flow.order.arrive(packet.facts, flow.first_held(), flow.ordered(), now, resend_delay())) {
     case Verdict::kInOrder:
       if (origin == Origin::kWan && had_gap) {
         reorder_.observe_late(now - *flow.gap_since, rtt_, now);

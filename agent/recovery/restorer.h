@@ -64,6 +64,9 @@ class Restorer {
   // A RoCE packet of this peer from the WAN, whole (view.complete()).
   void on_source(FrameId frame, const roce::PacketView& view, Time now);
 
+  // One that went by while there was no session with the peer: only that it went is noted.
+  void on_passed(FrameId frame, const roce::PacketView& view, Time now);
+
   // Authentic bodies from the peer; each is validated again as far as the restorer depends on it.
   // `vlans`: of the frame the announcement came in, since a WAN may rewrite tags.
   void on_announcement(const wire::Announcement& announcement, const roce::VlanStack& vlans, Time now);
@@ -115,6 +118,7 @@ class Restorer {
   enum class Origin : std::uint8_t { kWan, kRecovered };
   void put_in_order(RxFlow& flow, const HeldPacket& packet, Origin origin, Time now);
   void deliver(RxFlow& flow, const HeldPacket& packet, bool first_time);
+  static void note_answer(RxFlow& flow, const HeldPacket& packet);
   void note_old(const RxFlow& flow, const HeldPacket& packet);
   void hold(RxFlow& flow, const HeldPacket& packet, Time now);
   void drain(RxFlow& flow);
@@ -152,13 +156,14 @@ class Restorer {
   roce::Psn missing_psn(const RxFlow& flow) const;
   bool repairs_expected(const RxFlow& flow, Time now);
   bool not_sent_over_wan(const RxFlow& flow);
-  Time passing_limit() const;
+  ResendDelay resend_delay() const;
 
   // restorer_fill.cpp
   enum class FillOutcome : std::uint8_t { kFilled, kNotYet, kRefused };
   FillOutcome try_fill(RxFlow& flow, Time now);
   std::optional<Event> fill_forbidden(const RxFlow& flow) const;
   std::optional<Event> fill_refused(RxFlow& flow, roce::Psn psn);
+  bool was_not_lost(const RxFlow& flow, roce::Psn psn);
   void report_fill(const PendingFill& fill, Time now);
   void fills_acknowledged(FlowHandle flow, roce::Psn until, Time now);
   void cancel_fills(RxFlow& flow);

@@ -21,11 +21,19 @@ std::optional<Event> Restorer::fill_forbidden(const RxFlow& flow) const {
   return std::nullopt;
 }
 
+// It has come since the sender last went back: it passed behind a gap that was given up, and its receiver, which threw
+// it away then, has asked for it. Nothing but the sender is to be waited for.
+bool Restorer::was_not_lost(const RxFlow& flow, Psn psn) {
+  const Arrivals::Record* arrival = arrivals_.find_psn(flow.handle, psn, flow.epoch);
+  return arrival != nullptr && !arrival->filled && arrival->at >= flow.order.went_back_at();
+}
+
 // Whether this packet's headers are known and its message may be filled.
 std::optional<Event> Restorer::fill_refused(RxFlow& flow, Psn psn) {
   const bool later_arrived = !flow.held.empty() && roce::psn_before(psn, flow.held.back().facts.psn);
   const bool listed = flow.proven_until && roce::psn_before(psn, *flow.proven_until);
   if (!later_arrived && !listed) return Event::kFillRefusedNotProven;
+  if (was_not_lost(flow, psn)) return Event::kFillRefusedDelivered;
   const LoggedMessage* message = flow.messages.find(psn);
   if (message == nullptr || !message->headers_known(psn)) return Event::kFillRefusedNoDescriptor;
   if (message->descriptor.reth.length_bytes < policy_.min_fill_message_bytes)

@@ -19,11 +19,11 @@ bool continues_read_response(const roce::OpcodeInfo& op) {
 
 }  // namespace
 
-Time Restorer::passing_limit() const {
+ResendDelay Restorer::resend_delay() const {
   // A sender that was told to go back does so within a round trip; twice that, and some for its own delays.
   constexpr Time kUnknownRtt = std::chrono::milliseconds(100);
   constexpr Time kMargin = std::chrono::milliseconds(20);
-  return (rtt_ == Time::zero() ? kUnknownRtt : rtt_) * 2 + kMargin;
+  return {.least = rtt_ * 3 / 4, .most = (rtt_ == Time::zero() ? kUnknownRtt : rtt_) * 2 + kMargin};
 }
 
 // In a response flow PSNs that were never sent may lie before READ data whose beginning is missing; the PSN just

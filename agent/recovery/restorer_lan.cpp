@@ -27,8 +27,9 @@ void Restorer::on_lan_packet(const roce::PacketView& view, Time now) {
     const std::int32_t behind = roce::psn_distance(psn, flow->order.forwarded_until());
     if (behind < 0 || behind > static_cast<std::int32_t>(kMaxGapPackets)) continue;
     count(rnr ? Event::kRewindRnr : Event::kRewindNak, *flow);
-    flow->order.expect_rewind(psn, {.earliest = now + rtt_ * 3 / 4,
-                                    .latest = now + passing_limit() + (rnr ? kMaxRnrDelay : Time::zero())});
+    const ResendDelay delay = resend_delay();
+    flow->order.expect_rewind(psn, {.earliest = now + delay.least,
+                                    .latest = now + delay.most + (rnr ? kMaxRnrDelay : Time::zero())});
     if (!certain) continue;
     flow->order.thrown_away_from(psn);
     cancel_fills(*flow);
@@ -60,7 +61,7 @@ void Restorer::on_ack_copy(const wire::AckCopy& copy, const PathHeaders& carrier
     count(Event::kRecoveryNoFrame, *flow);
     return;
   }
-  flow->order.arrive(OrderFacts::of(*view), std::nullopt, false, now, passing_limit());
+  flow->order.arrive(OrderFacts::of(*view), std::nullopt, false, now, resend_delay());
   flow->acks.delivered(ack);
   count(Event::kAckCopyDelivered, *flow);
   io_.send(Port::kLan, *frame);

@@ -9,7 +9,7 @@ using namespace std::chrono_literals;
 using roce::Opcode;
 using roce::Psn;
 
-constexpr Time kLimit = 100ms;
+constexpr ResendDelay kResendDelay{.least = 7ms, .most = 100ms};
 
 OrderFacts packet(std::uint32_t psn, Opcode opcode = Opcode::kRcRdmaWriteMiddle) {
   return {.psn = Psn(psn), .op = &roce::opcode_info(opcode), .read_length_bytes = 0, .resent = false};
@@ -31,7 +31,7 @@ class FlowOrderTest : public testing::Test {
  protected:
   Verdict arrive(const OrderFacts& facts, std::optional<std::uint32_t> first_held = std::nullopt) {
     return order_.arrive(facts, first_held ? std::optional(Psn(*first_held)) : std::nullopt, hold_, now_,
-                         kLimit);
+                         kResendDelay);
   }
   FlowOrder order_;
   Time now_{};
@@ -64,12 +64,24 @@ TEST_F(FlowOrderTest, AGapGivenUpLetsPassUntilItsPsnComesAgain) {
   EXPECT_EQ(arrive(packet(13)), Verdict::kAhead) << "protected again";
 }
 
+TEST_F(FlowOrderTest, TheMissingPacketShowsThatTheSenderWentBackOnlyWhenAnAnswerCanBeHere) {
+  arrive(packet(10));
+  order_.give_up(now_, false, Psn(13));
+  now_ += kResendDelay.least - 1us;
+  arrive(packet(11));
+  EXPECT_EQ(order_.went_back_at(), Time{});
+  order_.give_up(now_, false, Psn(15));
+  now_ += kResendDelay.least;
+  arrive(packet(12));
+  EXPECT_EQ(order_.went_back_at(), now_);
+}
+
 TEST_F(FlowOrderTest, ASenderThatDoesNotGoBackEndsThePassing) {
   arrive(packet(10));
   arrive(packet(12));
   order_.give_up(now_, false, Psn(13));
   EXPECT_EQ(arrive(packet(13)), Verdict::kPassing);
-  now_ += kLimit + 1ns;
+  now_ += kResendDelay.most + 1ns;
   EXPECT_EQ(arrive(packet(14)), Verdict::kInOrder);
 }
 

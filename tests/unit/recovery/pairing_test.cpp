@@ -22,7 +22,7 @@ class PairingTest : public testing::Test {
                        .op = &roce::opcode_info(roce::Opcode::kRcRdmaWriteMiddle),
                        .read_length_bytes = 0,
                        .resent = false},
-                      std::nullopt, false, 0ms, 100ms);
+                      std::nullopt, false, 0ms, {.least = 7ms, .most = 100ms});
   }
   std::vector<FlowHandle> answer(std::uint32_t qpn, std::uint32_t psn) {
     const auto flows = pairing_.on_response(

@@ -203,6 +203,40 @@ TEST_F(RestorerCase, WhatWasDeliveredIsNotFilledWhenTheSenderGoesBackByItself) {
   EXPECT_GT(count(Event::kFillRefusedDelivered), 0U);
 }
 
+// A gap before PSN 100 that is given up while nothing may be filled; 101 to 103 pass.
+class GapGivenUp : public RestorerCase {
+ protected:
+  void SetUp() override {
+    fillable_message(100);
+    answered(40, roce::kNakPsnSequenceError);  // no fill until the sender has gone back
+    for (std::uint32_t psn = 101; psn < 104; ++psn)
+      source(frame(psn));
+    advance(restorer_.hold_bound());
+    ASSERT_EQ(delivered(), (std::vector<std::uint32_t>{101, 102, 103}));
+    ASSERT_EQ(count(Event::kFilled), 0U);
+    // The requester had it all along.
+    answered(99);
+  }
+};
+
+TEST_F(GapGivenUp, WhatPassedBehindItIsNotFilledWhenTheMissingOneIsOnlyLate) {
+  now_ += 1ms;
+  source(frame(100));
+  source(frame(105));
+  advance(restorer_.hold_bound());
+  EXPECT_EQ(count(Event::kFilled), 0U);
+  EXPECT_EQ(delivered(), (std::vector<std::uint32_t>{100, 105}));
+}
+
+TEST_F(GapGivenUp, WhatIsLostAmongRetransmissionsIsFilled) {
+  now_ += 100ms;
+  source(frame(100, 2));
+  source(frame(102, 2));
+  advance(restorer_.hold_bound());
+  EXPECT_EQ(count(Event::kFilled), 1U);
+  EXPECT_EQ(delivered(), (std::vector<std::uint32_t>{100, 101, 102}));
+}
+
 TEST_F(RestorerCase, ALateOriginalOfAFillIsCounted) {
   fillable_message(20);
   source(frame(21));
@@ -237,6 +271,30 @@ TEST_F(RestorerCase, ACopyOfAnAcknowledgementIsDeliveredOnce) {
   EXPECT_EQ(count(Event::kAckCopyStale), 1U);
   source(bytes);
   EXPECT_EQ(delivered(), (std::vector<std::uint32_t>{9})) << "an original is never suppressed";
+}
+
+TEST_F(RestorerCase, ACopyOfWhatPassedWithoutASessionIsStale) {
+  const Bytes newer = answer(20);
+  const FrameId id = pool_.put(newer);
+  restorer_.on_passed(id, *roce::PacketView::parse(pool_.bytes(id)), now_);
+  for (const std::uint32_t psn : {10U, 20U}) {
+    const Bytes original = answer(psn);
+    const auto view = *roce::PacketView::parse(original);
+    const Bytes body(view.ip_packet().begin(), view.ip_packet().end());
+    restorer_.on_ack_copy({.ip_packet = body}, PathHeaders(original, view), now_);
+  }
+  EXPECT_EQ(delivered(), (std::vector<std::uint32_t>{20}));
+  EXPECT_EQ(count(Event::kAckCopyStale), 2U);
+}
+
+TEST_F(RestorerCase, OrderStartsAnewBehindWhatPassedWithoutASession) {
+  announce(kDpHigh);
+  source(frame(1));
+  const FrameId id = pool_.put(frame(2));
+  restorer_.on_passed(id, *roce::PacketView::parse(pool_.bytes(id)), now_);
+  source(frame(9));
+  EXPECT_EQ(delivered(), (std::vector<std::uint32_t>{1, 2, 9}));
+  EXPECT_EQ(count(Event::kHeld), 0U);
 }
 
 TEST_F(RestorerCase, ALostPeerLetsEverythingGoInOrder) {
