@@ -67,6 +67,15 @@ class HoldQueue {
     return packet;
   }
 
+  // Whether a packet behind this PSN came at or after `since`.
+  bool any_behind(roce::Psn psn, Time since) const {
+    for (auto packet = packets_.rbegin(); packet != packets_.rend(); ++packet) {
+      if (!roce::psn_before(psn, packet->facts.psn)) return false;
+      if (packet->at >= since) return true;
+    }
+    return false;
+  }
+
   // When the packet that has waited longest came: not always the front one.
   Time oldest() const { return std::ranges::min_element(packets_, {}, &HeldPacket::at)->at; }
 

@@ -2,6 +2,7 @@
 // Empty while nothing is lost, and then asking costs nothing. Bounded; entries expire.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <unordered_map>
 
@@ -48,6 +49,14 @@ class MissingSet {
       if (best == nullptr || outlook(it->second) > outlook(*best)) best = &it->second;
     }
     return best;
+  }
+
+  // Whether a list that came at or after `since` has named it.
+  bool listed_since(FlowHandle flow, roce::Psn psn, std::uint32_t epoch, Time since) const {
+    const auto [first, last] = by_psn_.equal_range(key_of(flow, psn));
+    return std::any_of(first, last, [&](const auto& entry) {
+      return entry.second.epoch == epoch && entry.second.listed_at >= since;
+    });
   }
 
   // A packet arrived: calls found(entry) for each entry it answers, and removes them.

@@ -184,34 +184,40 @@ void Restorer::note_answer(RxFlow& flow, const HeldPacket& packet) {
   }
 }
 
+// What passes out of turn is thrown away by its receiver, and earns when it comes again in its turn.
+void Restorer::earn_budget(RxFlow& flow, const HeldPacket& packet) {
+  if (!flow.announced) return;
+  if (flow.earned_until && roce::psn_before(packet.facts.psn, *flow.earned_until)) return;
+  flow.earned_until = packet.facts.psn + 1;
+  streams_[flow.stream].budget.delivered(packet.payload_bytes);
+}
+
 // Hands a packet to the receiver, and keeps the accounts of what it has.
-void Restorer::deliver(RxFlow& flow, const HeldPacket& packet, bool first_time) {
+void Restorer::deliver(RxFlow& flow, const HeldPacket& packet, Turn turn) {
   note_answer(flow, packet);
-  if (first_time && flow.announced) streams_[flow.stream].budget.delivered(packet.payload_bytes);
+  if (turn == Turn::kItsOwn) earn_budget(flow, packet);
   io_.send(Port::kLan, packet.frame);
 }
 
 void Restorer::put_in_order(RxFlow& flow, const HeldPacket& packet, Origin origin, Time now) {
   const bool had_gap = flow.gap_since && !flow.held.empty();
-  const bool new_psn =
-      !flow.order.started() || !roce::psn_before(packet.facts.psn, flow.order.forwarded_until());
   switch (flow.order.arrive(packet.facts, flow.first_held(), flow.ordered(), now, resend_delay())) {
     case Verdict::kInOrder:
       if (origin == Origin::kWan && had_gap) {
         reorder_.observe_late(now - *flow.gap_since, rtt_, now);
         count(Event::kHeldClosedByArrival, flow);
       }
-      deliver(flow, packet, new_psn);
+      deliver(flow, packet, Turn::kItsOwn);
       if (!flow.gap_since && flow.held.empty()) break;
       drain(flow);
       update_gap(flow, now);
       break;
     case Verdict::kOld:
       note_old(flow, packet);
-      deliver(flow, packet, false);
+      deliver(flow, packet, Turn::kNotIts);
       break;
     case Verdict::kPassing:
-      deliver(flow, packet, false);
+      deliver(flow, packet, Turn::kNotIts);
       break;
     case Verdict::kAhead:
       hold(flow, packet, now);
@@ -224,7 +230,7 @@ void Restorer::put_in_order(RxFlow& flow, const HeldPacket& packet, Origin origi
       if (Arrivals::Record* record = arrivals_.find_psn(flow.handle, packet.facts.psn, flow.epoch - 1)) {
         record->epoch = flow.epoch;
       }
-      deliver(flow, packet, true);
+      deliver(flow, packet, Turn::kItsOwn);
       break;
   }
 }
@@ -249,10 +255,9 @@ void Restorer::drain(RxFlow& flow) {
     const bool overtaken = roce::psn_before(facts.psn, flow.order.next());
     if (!overtaken && !flow.order.is_next(facts)) break;
     const HeldPacket packet = flow.held.take_front();
-    const bool new_psn = !roce::psn_before(packet.facts.psn, flow.order.forwarded_until());
     if (!overtaken) flow.order.advance(packet.facts);
     --held_frames_;
-    deliver(flow, packet, new_psn);
+    deliver(flow, packet, overtaken ? Turn::kNotIts : Turn::kItsOwn);
   }
 }
 
@@ -260,7 +265,7 @@ void Restorer::hold(RxFlow& flow, const HeldPacket& packet, Time now) {
   const bool no_time = hold_bound() == Time::zero();
   if (no_time || held_frames_ >= limits_.held_frames) {
     give_up(flow, no_time ? Event::kReleasedTimeout : Event::kReleasedCap, now);
-    deliver(flow, packet, false);
+    deliver(flow, packet, Turn::kNotIts);
     return;
   }
   if (const auto needless = flow.held.insert(packet)) {
@@ -277,6 +282,7 @@ void Restorer::hold(RxFlow& flow, const HeldPacket& packet, Time now) {
 void Restorer::begin_epoch(RxFlow& flow) {
   ++flow.epoch;
   flow.epoch_agreed = false;
+  flow.earned_until.reset();
   flow.proven_until.reset();
   flow.gap_since.reset();
   flow.messages.clear();
@@ -284,7 +290,7 @@ void Restorer::begin_epoch(RxFlow& flow) {
 
 void Restorer::send_all_held(RxFlow& flow) {
   while (!flow.held.empty()) {
-    deliver(flow, flow.held.take_front(), false);
+    deliver(flow, flow.held.take_front(), Turn::kNotIts);
     --held_frames_;
   }
 }

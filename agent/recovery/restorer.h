@@ -117,7 +117,9 @@ class Restorer {
                     Time now);
   enum class Origin : std::uint8_t { kWan, kRecovered };
   void put_in_order(RxFlow& flow, const HeldPacket& packet, Origin origin, Time now);
-  void deliver(RxFlow& flow, const HeldPacket& packet, bool first_time);
+  enum class Turn : std::uint8_t { kItsOwn, kNotIts };
+  void deliver(RxFlow& flow, const HeldPacket& packet, Turn turn);
+  void earn_budget(RxFlow& flow, const HeldPacket& packet);
   static void note_answer(RxFlow& flow, const HeldPacket& packet);
   void note_old(const RxFlow& flow, const HeldPacket& packet);
   void hold(RxFlow& flow, const HeldPacket& packet, Time now);
@@ -163,6 +165,7 @@ class Restorer {
   FillOutcome try_fill(RxFlow& flow, Time now);
   std::optional<Event> fill_forbidden(const RxFlow& flow) const;
   std::optional<Event> fill_refused(RxFlow& flow, roce::Psn psn);
+  bool proven_sent(const RxFlow& flow, roce::Psn psn);
   bool was_not_lost(const RxFlow& flow, roce::Psn psn);
   void report_fill(const PendingFill& fill, Time now);
   void fills_acknowledged(FlowHandle flow, roce::Psn until, Time now);

@@ -21,18 +21,27 @@ std::optional<Event> Restorer::fill_forbidden(const RxFlow& flow) const {
   return std::nullopt;
 }
 
-// It has come since the sender last went back: it passed behind a gap that was given up, and its receiver, which threw
-// it away then, has asked for it. Nothing but the sender is to be waited for.
+// It has come since the sender last went back (or overtook the packet that showed it): it passed behind a gap that was
+// given up, and its receiver, which threw it away then, has asked for it. Nothing but the sender is to be waited for.
 bool Restorer::was_not_lost(const RxFlow& flow, Psn psn) {
   const Arrivals::Record* arrival = arrivals_.find_psn(flow.handle, psn, flow.epoch);
-  return arrival != nullptr && !arrival->filled && arrival->at >= flow.order.went_back_at();
+  return arrival != nullptr && !arrival->filled &&
+         arrival->at + reorder_.value() >= flow.order.went_back_at();
+}
+
+// The sender's present pass over its packets has gone by this one: a later PSN has come, or a list has named it. What it
+// sent before it went back is no proof: packets of that pass stay behind by as much as the path reorders, lists by as
+// much as they take.
+bool Restorer::proven_sent(const RxFlow& flow, Psn psn) {
+  const Time went_back_at = flow.order.went_back_at();
+  if (flow.held.any_behind(psn, went_back_at + reorder_.value())) return true;
+  const Time lists_take = streams_[flow.stream].span.wait(reorder_.value(), hold_bound());
+  return missing_.listed_since(flow.handle, psn, flow.epoch, went_back_at + lists_take);
 }
 
 // Whether this packet's headers are known and its message may be filled.
 std::optional<Event> Restorer::fill_refused(RxFlow& flow, Psn psn) {
-  const bool later_arrived = !flow.held.empty() && roce::psn_before(psn, flow.held.back().facts.psn);
-  const bool listed = flow.proven_until && roce::psn_before(psn, *flow.proven_until);
-  if (!later_arrived && !listed) return Event::kFillRefusedNotProven;
+  if (!proven_sent(flow, psn)) return Event::kFillRefusedNotProven;
   if (was_not_lost(flow, psn)) return Event::kFillRefusedDelivered;
   const LoggedMessage* message = flow.messages.find(psn);
   if (message == nullptr || !message->headers_known(psn)) return Event::kFillRefusedNoDescriptor;

@@ -73,6 +73,9 @@ void Restorer::resolve(RxFlow& flow, Time now) {
   const Time allowance = reorder_.value();
   const Time deadline = *flow.gap_since + streams_[flow.stream].span.wait(allowance, hold_bound());
   const MissingPacket* missing = missing_.find(flow.handle, missing_psn(flow), flow.epoch);
+  // A straggler of what was sent before the sender went back is behind no gap.
+  const Time reordered_until =
+      std::min(deadline, std::max(*flow.gap_since, flow.order.went_back_at() + allowance) + allowance);
 
   Time patience = deadline;
   Event reason = Event::kReleasedTimeout;
@@ -82,11 +85,12 @@ void Restorer::resolve(RxFlow& flow, Time now) {
     patience = now;
     reason = Event::kReleasedUndecodable;
   } else if (missing == nullptr && not_sent_over_wan(flow)) {
-    patience = now;
+    // Or a manifest, which names no fingerprints, was taken to speak of another transmission.
+    patience = reordered_until;
     reason = Event::kReleasedNotListed;
   } else if ((missing == nullptr || missing->from_manifest) && !repairs_expected(flow, now)) {
     // Nothing brings it back but being late.
-    patience = std::min(deadline, *flow.gap_since + allowance);
+    patience = reordered_until;
     reason = Event::kReleasedUncoded;
   }
   if (now < patience) {

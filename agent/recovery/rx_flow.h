@@ -38,6 +38,8 @@ struct RxFlow {
   FlowOrder order;
   AckOrder acks;  // of a response flow
   HoldQueue held;
+  // One past the newest PSN whose bytes have earned fill budget, in this epoch: what is delivered again earns nothing.
+  std::optional<roce::Psn> earned_until;
   // One past the newest PSN some list has proven sent, in this epoch, when that is ahead of the order.
   std::optional<roce::Psn> proven_until;
   // Since when something is known to be missing before what is held or proven; nullopt while nothing is.

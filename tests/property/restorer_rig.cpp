@@ -23,6 +23,10 @@ constexpr Time kTimeout = 67ms;
 RestorerRig::RestorerRig(const RigOptions& options, std::uint64_t seed) : options_(options), rng_(seed) {
   restorer_ = std::make_unique<recovery::Restorer>(pool_, policy_, options.limits, counters_, *this);
   policy_.min_fill_message_bytes = options.min_fill_message_packets * kPmtu;
+  if (options.fill_budget) {
+    for (recovery::LevelPolicy& level : policy_.classes[options.class_id].levels)
+      level.fill_budget = *options.fill_budget;
+  }
   restorer_->set_rtt(options.one_way * 2);
   hold_bound_ = restorer_->hold_bound();
   pool_.set_sink([this](Port port, recovery::FrameId frame, ByteView bytes) {

@@ -231,10 +231,21 @@ TEST_F(GapGivenUp, WhatPassedBehindItIsNotFilledWhenTheMissingOneIsOnlyLate) {
 TEST_F(GapGivenUp, WhatIsLostAmongRetransmissionsIsFilled) {
   now_ += 100ms;
   source(frame(100, 2));
+  now_ += 2ms;
   source(frame(102, 2));
   advance(restorer_.hold_bound());
   EXPECT_EQ(count(Event::kFilled), 1U);
   EXPECT_EQ(delivered(), (std::vector<std::uint32_t>{100, 101, 102}));
+}
+
+TEST_F(GapGivenUp, AStragglerOfWhatWasSentBeforeProvesNothing) {
+  now_ += 100ms;
+  source(frame(100, 2));
+  const std::uint64_t refused = count(Event::kFillRefusedNotProven);
+  source(frame(150));  // sent before the sender went back
+  advance(restorer_.hold_bound());
+  EXPECT_EQ(count(Event::kFilled), 0U);
+  EXPECT_EQ(count(Event::kFillRefusedNotProven), refused + 1);
 }
 
 TEST_F(RestorerCase, ALateOriginalOfAFillIsCounted) {
