@@ -41,8 +41,9 @@ struct RigOptions {
   bool coded = true;
   bool manifests = false;  // of what is not coded, and descriptors of messages
   unsigned min_fill_message_packets = 32;
-  std::optional<double> fill_budget;  // of every level of the class; the default policy's when not given
-  bool answers_seen = true;           // the receivers' acknowledgements pass the restorer
+  std::optional<double> fill_budget =
+      std::nullopt;          // of every level of the class; the default policy's when not given
+  bool answers_seen = true;  // the receivers' acknowledgements pass the restorer
   unsigned k = 32;
   unsigned r = 4;
   unsigned interleave = 4;
