@@ -62,7 +62,8 @@ void FlowOrder::go_back_with_sender(const OrderFacts& facts, Time now) {
   if (rewind_ && now >= rewind_expected_.earliest && psn_distance(*rewind_, facts.psn) >= 0) {
     next_ = *rewind_;
   } else if (resent_next_ == facts.psn) {
-    next_ = facts.psn;
+    // The receiver may already have said that it misses the beginning of this pass, too.
+    next_ = rewind_ && psn_distance(*rewind_, facts.psn) > 0 ? *rewind_ : facts.psn;
   } else {
     resent_next_ = behind(facts);
     return;
@@ -131,6 +132,12 @@ void FlowOrder::expect_rewind(Psn psn, const Between& when) {
   if (!started_ || psn_distance(psn, next_) <= 0) return;
   rewind_ = psn;
   rewind_expected_ = when;
+}
+
+void FlowOrder::receiver_has(Psn until) {
+  if (!passing_ || psn_distance(next_, until) <= 0) return;
+  next_ = until;
+  if (psn_distance(received_until_, next_) > 0) received_until_ = next_;
 }
 
 void FlowOrder::restart() {

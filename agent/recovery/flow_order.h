@@ -85,6 +85,9 @@ class FlowOrder {
   };
   void expect_rewind(roce::Psn psn, const Between& when);
   bool rewind_expected() const { return rewind_.has_value(); }
+  // The receiver says that it has everything before this PSN. While packets pass it may get on without the order's
+  // knowing: what passes may be just what it waits for.
+  void receiver_has(roce::Psn until);
   // Whether a packet of this PSN is of use to the receiver: not if it has it, nor if it was told to do without.
   bool wants(roce::Psn psn) const {
     if (!started_ || passing_) return false;

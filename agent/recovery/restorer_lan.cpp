@@ -21,7 +21,11 @@ void Restorer::on_lan_packet(const roce::PacketView& view, Time now) {
     RxFlow* flow = flows_.find(handle);
     if (flow == nullptr) continue;
     const bool certain = pairing_.paired(handle);
-    if (certain) fills_acknowledged(handle, nak ? psn : psn + 1, now);
+    if (certain) {
+      const Psn until = nak ? psn : psn + 1;
+      fills_acknowledged(handle, until, now);
+      flow->order.receiver_has(until);
+    }
     if (!nak) continue;
     // Its window: what may have been sent and not acknowledged.
     const std::int32_t behind = roce::psn_distance(psn, flow->order.forwarded_until());

@@ -76,6 +76,16 @@ TEST_F(FlowOrderTest, TheMissingPacketShowsThatTheSenderWentBackOnlyWhenAnAnswer
   EXPECT_EQ(order_.went_back_at(), now_);
 }
 
+TEST_F(FlowOrderTest, WhileItPassesTheReceiverMayBeAhead) {
+  arrive(packet(10));
+  order_.give_up(now_, false, Psn(20));
+  order_.receiver_has(Psn(15));
+  EXPECT_EQ(arrive(packet(16)), Verdict::kPassing);
+  EXPECT_EQ(arrive(packet(15)), Verdict::kInOrder);
+  order_.receiver_has(Psn(40));  // in order the receiver cannot be: an answer to something else
+  EXPECT_EQ(order_.next(), Psn(16));
+}
+
 TEST_F(FlowOrderTest, ASenderThatDoesNotGoBackEndsThePassing) {
   arrive(packet(10));
   arrive(packet(12));
@@ -142,6 +152,15 @@ TEST_F(FlowOrderTest, TwoResentPacketsInSequenceTakeTheOrderBack) {
   EXPECT_EQ(arrive(resent(13)), Verdict::kInOrder);
   EXPECT_EQ(arrive(resent(15)), Verdict::kAhead);
   EXPECT_EQ(order_.next(), Psn(14));
+}
+
+TEST_F(FlowOrderTest, APassWhoseBeginningTheReceiverMissesTooGoesBackToThat) {
+  for (std::uint32_t psn = 10; psn < 30; ++psn)
+    arrive(packet(psn));
+  order_.expect_rewind(Psn(12), {.earliest = now_ + 10ms, .latest = now_ + 50ms});
+  EXPECT_EQ(arrive(resent(14)), Verdict::kOld);
+  EXPECT_EQ(arrive(resent(15)), Verdict::kAhead);
+  EXPECT_EQ(order_.next(), Psn(12));
 }
 
 TEST_F(FlowOrderTest, DuplicatesDoNotTakeTheOrderBack) {
