@@ -149,6 +149,7 @@ void Forwarder::enter(Path& path, FrameStore::Slot slot, const PacketSocket::Rec
     return;
   }
   if (fate.ce_marked) mark_ce(ip, bytes);
+  if (fate.bleached) bleach_dscp(ip, bytes);
   if (fate.corrupt_bit) flip_bit(ip, bytes, *fate.corrupt_bit);
   const auto offset = static_cast<std::size_t>(frame.data - frames_.data(slot));
   schedule(path, fate.deliver_at, slot, offset, frame.frame_bytes);

@@ -65,6 +65,18 @@ void mark_ce(const IpFrame& ip, MutableByteView frame) {
   }
 }
 
+void bleach_dscp(const IpFrame& ip, MutableByteView frame) {
+  std::uint8_t* l3 = frame.data() + ip.l3_offset;
+  if (ip.family == IpFrame::Family::kIpv4 && l3[0] == kIpv4WithoutOptions) {
+    l3[1] &= kEcnMask;
+    roce::fix_ipv4_checksum(l3);
+  } else if (ip.family == IpFrame::Family::kIpv6) {
+    // The traffic class lies across both bytes, its upper six bits are the DSCP.
+    l3[0] &= 0xf0;
+    l3[1] &= kEcnMask << 4 | 0x0f;
+  }
+}
+
 void flip_bit(const IpFrame& ip, MutableByteView frame, std::uint32_t bit) {
   frame[ip.l3_offset + bit / 8] ^= static_cast<std::uint8_t>(1U << (bit % 8));
 }

@@ -1,5 +1,5 @@
-// Just enough of any Ethernet frame for a WAN: where its network packet starts, how long that is, and the two
-// things a WAN writes into it. Frames that are not IP count from behind their Ethernet header.
+// Just enough of any Ethernet frame for a WAN: where its network packet starts, how long that is, and what
+// a WAN writes into it. Frames that are not IP count from behind their Ethernet header.
 #pragma once
 
 #include <cstddef>
@@ -29,6 +29,10 @@ struct IpFrame {
 
 // Sets the ECN field to CE and, for IPv4, the header checksum (RFC 3168). Only for frames with `ect`.
 void mark_ce(const IpFrame& ip, MutableByteView frame);
+
+// Sets the DSCP to 0 and, for IPv4, the header checksum; the ECN field stays. Headers with options, and frames that are
+// not IP, are left alone.
+void bleach_dscp(const IpFrame& ip, MutableByteView frame);
 
 // Flips one bit, counted from l3_offset.
 void flip_bit(const IpFrame& ip, MutableByteView frame, std::uint32_t bit);

@@ -65,6 +65,7 @@ Fate Link::enter(Nanoseconds now, const LinkPacket& packet) {
     last_delivery_ = fate.deliver_at;
   }
   fate.reordered = reordered;
+  fate.bleached = link.bleach;
   fate.duplicated = duplicated;
   if (corrupt) fate.corrupt_bit = corrupt_bit;
   return fate;

@@ -33,6 +33,7 @@ struct Fate {
   bool duplicated = false;  // deliver a second copy right behind the first
   bool reordered = false;   // held back by reorder_delay
   bool ce_marked = false;
+  bool bleached = false;                     // set the DSCP to 0
   std::optional<std::uint32_t> corrupt_bit;  // flip this bit, counted from the start of the IP header
 };
 

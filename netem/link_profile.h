@@ -35,6 +35,7 @@ struct LinkProfile {
   Nanoseconds reorder_delay{1'000'000};
   double duplicate = 0;                              // fraction delivered twice
   double corrupt = 0;                                // fraction with one bit flipped from the IP header on
+  bool bleach = false;                               // every IP packet's DSCP becomes 0
   std::optional<std::uint64_t> ecn_threshold_bytes;  // ECT packets that find more queued are marked CE
 };
 

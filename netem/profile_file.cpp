@@ -93,6 +93,7 @@ void read_link(TomlReader& reader, const std::string& path, Draft& draft) {
   reader.text("reorder_delay", parse_duration, link.reorder_delay);
   reader.fraction("duplicate", link.duplicate);
   reader.fraction("corrupt", link.corrupt);
+  reader.boolean("bleach", link.bleach);
   reader.text("ecn_threshold", parse_bytes, link.ecn_threshold_bytes);
   if (link.jitter > link.delay)
     reader.fail_here("jitter is larger than delay", "a packet cannot arrive before it was sent");

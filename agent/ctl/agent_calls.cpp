@@ -86,8 +86,11 @@ void print_peer(const json& peer) {
 }
 
 void print_status(const json& status) {
-  fmt::print("mode {}; {} stalls, {} flows shed\n", status.at("mode").get<std::string>(),
-             status.at("stalls").get<std::uint64_t>(), status.at("flows_shed").get<std::uint64_t>());
+  const json& learned = status.at("flows_learned");
+  fmt::print("mode {}; {} stalls, {} flows shed, {} learned from announcements ({} refused)\n",
+             status.at("mode").get<std::string>(), status.at("stalls").get<std::uint64_t>(),
+             status.at("flows_shed").get<std::uint64_t>(), learned.at("learned").get<std::uint64_t>(),
+             learned.at("refused").get<std::uint64_t>());
   for (const json& peer : status.at("peers"))
     print_peer(peer);
 }
@@ -103,6 +106,7 @@ void print_flows(const json& answer) {
     const bool sending = flow.at("direction") == "sending";
     std::string more;
     if (!flow.at("id").is_null()) more += fmt::format(", id {}", flow.at("id").get<unsigned>());
+    if (!flow.at("arriving").get<bool>()) more += ", none arriving";
     for (const json& vlan : flow.at("vlans"))
       more += fmt::format(", VLAN {}", vlan.get<unsigned>());
     if (flow.at("paired").get<bool>()) more += ", paired";

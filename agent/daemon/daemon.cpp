@@ -18,7 +18,7 @@
 namespace weft::daemon {
 namespace {
 
-constexpr int kSupervisionPeriodMs = 100;
+constexpr Nanoseconds kSupervisionPeriod = std::chrono::milliseconds(100);
 // How long a flow may be silent before its table entry goes. Longer than any compute gap between two steps.
 constexpr Nanoseconds kFlowIdleLimit = std::chrono::minutes(10);
 constexpr Nanoseconds kSweepPeriod = std::chrono::seconds(10);
@@ -72,7 +72,9 @@ void say_generic(const control::PortConfig& port) {
 Result<std::unique_ptr<Daemon>> Daemon::start(DaemonOptions options, control::Config config,
                                               const dataplane::Features& features) {
   if (auto checked = check_machine(config); !checked) return fail(checked.error());
-  std::unique_ptr<Daemon> daemon(new Daemon(std::move(options), std::move(config)));
+  auto bell = Doorbell::create();
+  if (!bell) return fail(bell.error());
+  std::unique_ptr<Daemon> daemon(new Daemon(std::move(options), std::move(config), std::move(*bell)));
   auto signals = take_signals();
   if (!signals) return fail(signals.error());
   daemon->signals_ = std::move(*signals);
@@ -90,7 +92,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(DaemonOptions options, control::Co
   auto datapath = dataplane::Datapath::start(
       datapath_options(daemon->config_), features, classifier_tables(daemon->config_),
       daemon->config_.policy.classes,
-      [&](recovery::FrameIo& io) { return std::make_unique<RepairProcessor>(*engine, io); });
+      [&](recovery::FrameIo& io) { return std::make_unique<RepairProcessor>(*engine, io, daemon->bell_); });
   if (!datapath) return fail(datapath.error());
   daemon->datapath_ = std::move(*datapath);
   auto api = ApiServer::listen(daemon->config_.api_socket);
@@ -105,15 +107,20 @@ Status Daemon::run() {
   spdlog::info("{}", status_line());
   notifier_.ready(status_line());
   for (;;) {
-    pollfd fds[] = {{signals_.get(), POLLIN, 0}, {api_->fd(), POLLIN, 0}};
-    ::poll(fds, std::size(fds), kSupervisionPeriodMs);
+    pollfd fds[] = {{signals_.get(), POLLIN, 0}, {api_->fd(), POLLIN, 0}, {bell_.fd(), POLLIN, 0}};
+    const auto wait = std::clamp(next_check_ - monotonic_now(), Nanoseconds::zero(), kSupervisionPeriod);
+    ::poll(fds, std::size(fds), static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(wait).count()));
     signalfd_siginfo signal{};
     if (::read(signals_.get(), &signal, sizeof(signal)) == sizeof(signal)) {
       if (signal.ssi_signo != SIGHUP) break;
       static_cast<void>(reload());  // logged there
     }
     api_->serve([this](const nlohmann::json& request) { return answer(request); });
-    supervise(monotonic_now());
+    if (bell_.answer()) learn_flows();
+    if (const Nanoseconds now = monotonic_now(); now >= next_check_) {
+      next_check_ = now + kSupervisionPeriod;
+      supervise(now);
+    }
   }
   notifier_.stopping();
   datapath_->stop();
@@ -133,7 +140,8 @@ Result<nlohmann::json> Daemon::statistics() {
       },
       kErrandPatience);
   if (!answered) return fail("the data path does not answer");
-  auto counted = statistics_json(*datapath_, peers, config_.policy.classes, flows_shed_);
+  auto counted = statistics_json(*datapath_, peers, config_.policy.classes,
+                                 {.flows_shed = flows_shed_, .flows_learned = learner_.counts()});
   if (counted && fill_file_) (*counted)["fills_not_logged"] = fill_file_->missed();
   return counted;
 }
@@ -237,6 +245,21 @@ Status Daemon::reload() {
   }
   notifier_.ready(status_line());
   return done;
+}
+
+void Daemon::learn_flows() {
+  std::vector<recovery::FlowNotice> notices;
+  const bool answered = datapath_->run_inside(
+      [&](std::uint32_t, dataplane::Processor& processor) {
+        const auto own = static_cast<RepairProcessor&>(processor).take_flow_notices();
+        notices.insert(notices.end(), own.begin(), own.end());
+      },
+      kErrandPatience);
+  if (!answered) bell_.ring();
+  if (const auto error = learner_.follow(datapath_->classifier(), notices, monotonic_now()))
+    spdlog::warn(
+        "flows the peers announced are not taken from the WAN, as far as their DSCP does not say so: {}",
+        error->to_string());
 }
 
 void Daemon::supervise(Nanoseconds now) {

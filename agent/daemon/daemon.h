@@ -13,7 +13,9 @@
 #include "agent/base/unique_fd.h"
 #include "agent/control/config.h"
 #include "agent/daemon/api_server.h"
+#include "agent/daemon/doorbell.h"
 #include "agent/daemon/fill_file.h"
+#include "agent/daemon/flow_learner.h"
 #include "agent/daemon/notifier.h"
 #include "agent/daemon/overload_guard.h"
 #include "agent/dataplane/datapath.h"
@@ -37,8 +39,8 @@ class Daemon {
   Status run();
 
  private:
-  Daemon(DaemonOptions options, control::Config config)
-      : options_(std::move(options)), config_(std::move(config)) {}
+  Daemon(DaemonOptions options, control::Config config, Doorbell bell)
+      : options_(std::move(options)), config_(std::move(config)), bell_(std::move(bell)) {}
 
   Status reload();
   Status reload_config();
@@ -48,20 +50,24 @@ class Daemon {
   Result<nlohmann::json> statistics();
   Result<nlohmann::json> flows();
   void supervise(Nanoseconds now);
+  void learn_flows();
   void write_fills();
   void shed_newest_flow();
   std::string status_line() const;
 
   DaemonOptions options_;
   control::Config config_;
+  const Doorbell bell_;
   UniqueFd signals_;
   std::optional<ApiServer> api_;
   std::optional<FillFile> fill_file_;
   std::unique_ptr<dataplane::Datapath> datapath_;
   Notifier notifier_;
+  FlowLearner learner_;
   OverloadGuard overload_;
   std::uint64_t flows_shed_ = 0;
   std::uint64_t stalls_seen_ = 0;
+  Nanoseconds next_check_{0};
   Nanoseconds next_sweep_{0};
 };
 

@@ -19,6 +19,7 @@ json flow_json(const recovery::FlowStatus& flow, const recovery::PolicyTable& po
               {"vlans", std::move(vlans)},
               {"response", flow.key.response},
               {"announced", flow.announced},
+              {"arriving", flow.arriving},
               {"class", nullptr},
               {"level", nullptr},
               {"id", nullptr},

@@ -14,7 +14,7 @@ namespace weft::daemon {
 inline constexpr std::size_t kMostListedFlows = 1000;
 
 // {"total", "flows": [{"peer", "direction" ("sending", "receiving"), "src", "dst", "qpn", "vlans", "response", "announced",
-// "class", "level", "id" (null when receiving), "epoch", "held_frames", "paired"}]}, the newest first; fewer than "total"
+// "arriving", "class", "level", "id" (null when receiving), "epoch", "held_frames", "paired"}]}, the newest first; fewer than "total"
 // when there are more than kMostListedFlows. Class and level are null while a received flow is not announced.
 nlohmann::json flows_json(recovery::NewestFlows& flows, const recovery::PolicyTable& policy);
 

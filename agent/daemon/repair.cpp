@@ -29,14 +29,30 @@ Result<recovery::EngineConfig> engine_config(const control::Config& config) {
   return engine;
 }
 
-RepairProcessor::RepairProcessor(recovery::EngineConfig config, recovery::FrameIo& io)
-    : io_(io), engine_(std::make_unique<recovery::Engine>(std::move(config), io, fills_)) {}
+RepairProcessor::RepairProcessor(recovery::EngineConfig config, recovery::FrameIo& io, const Doorbell& bell)
+    : io_(io), bell_(bell), engine_(std::make_unique<recovery::Engine>(std::move(config), io, fills_)) {}
 
 void RepairProcessor::receive(const dataplane::Arrival& arrival, recovery::Time now) {
   engine_->receive(arrival.port, arrival.frame, arrival.tag, now);
+  // Announcements are what brings notices, besides ticks.
+  if (arrival.reason == WEFT_REASON_WEFT) tell_control();
 }
 
-void RepairProcessor::tick(recovery::Time now) { engine_->tick(now); }
+void RepairProcessor::tick(recovery::Time now) {
+  engine_->tick(now);
+  tell_control();
+}
+
+void RepairProcessor::tell_control() {
+  if (rung_ || !engine_->has_flow_notices()) return;
+  bell_.ring();
+  rung_ = true;
+}
+
+std::vector<recovery::FlowNotice> RepairProcessor::take_flow_notices() {
+  rung_ = false;
+  return engine_->take_flow_notices();
+}
 
 std::optional<recovery::Time> RepairProcessor::next_deadline(recovery::Time now) const {
   const recovery::Time deadline = engine_->next_deadline(now);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "agent/control/config.h"
+#include "agent/daemon/doorbell.h"
 #include "agent/dataplane/processor.h"
 #include "agent/recovery/engine.h"
 #include "agent/recovery/fill_log.h"
@@ -22,7 +23,8 @@ Result<recovery::EngineConfig> engine_config(const control::Config& config);
 
 class RepairProcessor final : public dataplane::Processor {
  public:
-  RepairProcessor(recovery::EngineConfig config, recovery::FrameIo& io);
+  // `bell`, which outlives the processor, is rung when there are flow notices to take.
+  RepairProcessor(recovery::EngineConfig config, recovery::FrameIo& io, const Doorbell& bell);
 
   void receive(const dataplane::Arrival& arrival, recovery::Time now) override;
   void tick(recovery::Time now) override;
@@ -48,6 +50,7 @@ class RepairProcessor final : public dataplane::Processor {
   std::vector<PeerReport> report() const;
   void list_flows(recovery::NewestFlows& out) const { engine_->list_flows(out); }
 
+  std::vector<recovery::FlowNotice> take_flow_notices();
   // Fills reported since the last call.
   recovery::FillLog::Taken take_fills() { return fills_.take(); }
 
@@ -55,7 +58,11 @@ class RepairProcessor final : public dataplane::Processor {
   // A second of fills at 100 Gbit/s and a budget of 1e-2.
   static constexpr std::size_t kMaxUnreadFills = 1U << 17;
 
+  void tell_control();
+
   recovery::FrameIo& io_;
+  const Doorbell& bell_;
+  bool rung_ = false;
   recovery::FillLog fills_{kMaxUnreadFills};
   std::unique_ptr<recovery::Engine> engine_;
   std::map<std::string, recovery::Counters> retired_;  // of engines before this one, by peer

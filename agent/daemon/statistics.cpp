@@ -55,7 +55,7 @@ json peer_json(const RepairProcessor::PeerReport& peer, const recovery::PolicyTa
 
 Result<json> statistics_json(dataplane::Datapath& datapath,
                              const std::vector<RepairProcessor::PeerReport>& peers,
-                             const recovery::PolicyTable& policy, std::uint64_t flows_shed) {
+                             const recovery::PolicyTable& policy, const ControlCounts& control) {
   const auto counters = datapath.classifier().counters();
   if (!counters) return fail(counters.error());
   json xdp = json::array();
@@ -80,7 +80,11 @@ Result<json> statistics_json(dataplane::Datapath& datapath,
               {"peers", std::move(peer_rows)},
               {"queues", std::move(queue_rows)},
               {"stalls", datapath.stalls()},
-              {"flows_shed", flows_shed}};
+              {"flows_shed", control.flows_shed},
+              {"flows_learned",
+               {{"learned", control.flows_learned.learned},
+                {"refused", control.flows_learned.refused},
+                {"forgotten", control.flows_learned.forgotten}}}};
 }
 
 Status write_file(const std::string& path, const std::string& text) {

@@ -1,6 +1,6 @@
 // Everything the data path counted, as JSON: {"xdp": [{"port", "cause", "class", "packets", "bytes"}], "queues":
-// [{"port", "queue", ..., "kernel": {...}}], "peers": [peer_json], "stalls", "flows_shed"}. Only causes that happened are
-// listed. An agent that writes a fill log adds "fills_not_logged".
+// [{"port", "queue", ..., "kernel": {...}}], "peers": [peer_json], "stalls", "flows_shed", "flows_learned":
+// {"learned", "refused", "forgotten"}}. Only causes that happened are listed. An agent that writes a fill log adds "fills_not_logged".
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "agent/daemon/flow_learner.h"
 #include "agent/daemon/repair.h"
 #include "agent/dataplane/datapath.h"
 #include "agent/recovery/policy.h"
@@ -18,9 +19,15 @@ namespace weft::daemon {
 // {...}, "measured_loss": {...} (of what we send, as the peer reports it), "events": {EVENT: {CLASS: count}}}.
 nlohmann::json peer_json(const RepairProcessor::PeerReport& peer, const recovery::PolicyTable& policy);
 
+// What the control thread counts.
+struct ControlCounts {
+  std::uint64_t flows_shed = 0;
+  FlowLearner::Counts flows_learned;
+};
+
 Result<nlohmann::json> statistics_json(dataplane::Datapath& datapath,
                                        const std::vector<RepairProcessor::PeerReport>& peers,
-                                       const recovery::PolicyTable& policy, std::uint64_t flows_shed);
+                                       const recovery::PolicyTable& policy, const ControlCounts& control);
 
 Status write_file(const std::string& path, const std::string& text);
 

@@ -235,6 +235,14 @@ Status Classifier::learn_flow(const roce::FlowKey& flow, recovery::Tag tag, reco
   return store_.update(MapName::kPairs, as_bytes(pair_key(flow)), as_bytes(entry.last_seen_ns));
 }
 
+Status Classifier::unlearn_flow(const roce::FlowKey& flow) {
+  const weft_flow_key key = abi_flow_key(flow);
+  auto present = store_.lookup(MapName::kFlows, as_bytes(key));
+  if (!present) return fail(present.error());
+  if (present->empty() || from_bytes<weft_flow>(*present).state == WEFT_FLOW_SHED) return {};
+  return store_.erase(MapName::kFlows, as_bytes(key));
+}
+
 Status Classifier::shed_flow(const roce::FlowKey& flow) {
   const weft_flow_key key = abi_flow_key(flow);
   auto present = store_.lookup(MapName::kFlows, as_bytes(key));

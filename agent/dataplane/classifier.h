@@ -74,6 +74,8 @@ class Classifier {
 
   // A flow the peer announced: taken from now on whatever its DSCP, its responses too. A shed flow stays shed.
   Status learn_flow(const roce::FlowKey& flow, recovery::Tag tag, recovery::Time now);
+  // The announcement holds no longer. A shed flow stays shed.
+  Status unlearn_flow(const roce::FlowKey& flow);
   // Leaves a flow to the bridge until forget_flow(). The caller has seen its frames leave our rings first, or
   // the bridge would overtake them.
   Status shed_flow(const roce::FlowKey& flow);

@@ -165,7 +165,7 @@ void Engine::dispatch(Peer& peer, const wire::Opened& opened, ByteView frame,
       return;
     case wire::PacketType::kAnnouncement:
       return use(wire::decode_announcement(opened.body),
-                 [&](const auto& body) { peer.restorer.on_announcement(body, datagram.vlans, now); });
+                 [&](const auto& body) { on_announcement(peer, body, datagram.vlans, now); });
     case wire::PacketType::kManifest:
       return use(wire::decode_manifest(opened.body),
                  [&](const auto& body) { peer.restorer.on_manifest(body, now); });
@@ -177,6 +177,15 @@ void Engine::dispatch(Peer& peer, const wire::Opened& opened, ByteView frame,
         peer.restorer.on_ack_copy(body, PathHeaders(frame, datagram), now);
       });
   }
+}
+
+// A peer speaks for its own side's flows only: another's would be taken by the wrong name and class.
+void Engine::on_announcement(Peer& peer, wire::Announcement announcement, const roce::VlanStack& vlans,
+                             Time now) {
+  const std::size_t foreign =
+      std::erase_if(announcement.flows, [&](const auto& flow) { return find_peer(flow.key.src) != &peer; });
+  if (foreign > 0) peer.counters.add(Event::kAnnouncementForeign, kClassExact, foreign);
+  peer.restorer.on_announcement(announcement, vlans, now);
 }
 
 void Engine::handle_events(Peer& peer, Time now) {
@@ -257,6 +266,19 @@ std::vector<Engine::PeerStatus> Engine::status() const {
                    .held_frames = peer->restorer.held_frames(),
                    .kept_frames = peer->restorer.kept_frames(),
                    .counters = &peer->counters});
+  }
+  return all;
+}
+
+bool Engine::has_flow_notices() const {
+  return std::ranges::any_of(peers_, [](const auto& peer) { return !peer->restorer.flow_notices().empty(); });
+}
+
+std::vector<FlowNotice> Engine::take_flow_notices() {
+  std::vector<FlowNotice> all;
+  for (const auto& peer : peers_) {
+    const std::vector<FlowNotice> own = peer->restorer.flow_notices().take();
+    all.insert(all.end(), own.begin(), own.end());
   }
   return all;
 }

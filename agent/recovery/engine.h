@@ -89,6 +89,9 @@ class Engine {
     const Counters* counters = nullptr;
   };
   std::vector<PeerStatus> status() const;
+  // Of all peers, in order: what the classifier of frames from the WAN must learn. To be taken soon after any call.
+  bool has_flow_notices() const;
+  std::vector<FlowNotice> take_flow_notices();
   // Looks at every flow of both directions: some milliseconds when the tables are full.
   void list_flows(NewestFlows& out) const;
   // Of frames that belong to no peer.
@@ -104,6 +107,7 @@ class Engine {
   void weft_from_wan(ByteView frame, const roce::UdpDatagram& datagram, Time now);
   void dispatch(Peer& peer, const wire::Opened& opened, ByteView frame, const roce::UdpDatagram& datagram,
                 Time now);
+  void on_announcement(Peer& peer, wire::Announcement announcement, const roce::VlanStack& vlans, Time now);
   void handle_events(Peer& peer, Time now);
   void run_session(Peer& peer, Time now);
 

@@ -83,6 +83,8 @@ namespace weft::recovery {
   X(kKeptEvicted, "kept_evicted")                           \
   X(kMissingEvicted, "missing_evicted")                     \
   X(kFlowEvicted, "flow_evicted")                           \
+  X(kFlowNoticeRefused, "flow_notice_refused")              \
+  X(kAnnouncementForeign, "announcement_foreign")           \
   X(kFilled, "filled")                                      \
   X(kFilledBytes, "filled_bytes")                           \
   X(kFilledLateArrival, "filled_late_arrival")              \

@@ -23,6 +23,8 @@ struct FlowStatus {
   // Known to both sides: confirmed by the peer when we send, announced by it when we receive. Before, it passes
   // unprotected; and the stream means nothing when we receive.
   bool announced = false;
+  // Packets of it come to this agent; of a received flow that is announced they may go by it for a moment.
+  bool arriving = true;
   wire::StreamId stream;
   std::optional<wire::FlowId> id;  // of flows we send
   std::uint32_t epoch = 0;         // orders begun, counted by this side

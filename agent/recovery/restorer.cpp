@@ -36,6 +36,7 @@ Restorer::Restorer(FrameIo& io, const PolicyTable& policy, const RestorerLimits&
       counters_(counters),
       fill_sink_(fill_sink),
       flows_(limits.flows),
+      notices_(limits.flow_notices),
       arrivals_(io, limits.arrival_records, limits.kept_frames),
       missing_(limits.missing_packets),
       blocks_(limits.blocks, limits.symbol_bytes),
@@ -82,6 +83,7 @@ bool Restorer::evidently_resent(const RxFlow& flow, const roce::PacketView& view
 void Restorer::note_arrival(RxFlow& flow, const SourceName& name, FrameId frame, const roce::PacketView& view,
                             Time now) {
   flow.path = PathHeaders(io_.bytes(frame), view);
+  if (!flow.first_seen) flow.first_seen = {.psn = view.psn(), .at = now};
   if (!missing_.empty()) {
     missing_.arrived(name, [&](const MissingPacket& packet) {
       streams_[packet.stream].judge.late(packet.ordinal);
@@ -306,6 +308,7 @@ void Restorer::remove_flow(RxFlow& flow) {
   send_all_held(flow);
   ledger_.take_all(flow.handle, [&](const PendingFill& fill) { report_fill(fill, fill.record.at); });
   if (!flow.key.response) pairing_.remove_request_flow(flow);
+  tell_forgotten(flow);
   flows_.remove(flow);
 }
 
@@ -366,7 +369,9 @@ void Restorer::housekeeping(Time now) {
   report_orphaned_fills();
   for (std::size_t looked_at = 0; looked_at < std::min(kFlowsLookedAtPerRound, flows_.slots()); ++looked_at) {
     RxFlow* flow = flows_.at_slot(expiry_cursor_++ % flows_.slots());
-    if (flow == nullptr || now - flow->last_packet_at < kFlowIdle) continue;
+    if (flow == nullptr) continue;
+    tell_again_if_silent(*flow, now);
+    if (now - flow->last_packet_at < kFlowIdle) continue;
     count(Event::kFlowEvicted, *flow);
     remove_flow(*flow);
   }
@@ -421,6 +426,7 @@ void Restorer::restart_orders() {
     begin_epoch(flow);
     flow.order.restart();
     flow.acks = AckOrder();
+    flow.first_seen.reset();
     flow.in_gaps = false;
   });
   gaps_.clear();
@@ -437,6 +443,7 @@ void Restorer::list_flows(std::string_view peer, NewestFlows& out) const {
              .sending = false,
              .key = flow.key,
              .announced = flow.announced,
+             .arriving = flow.arriving(),
              .stream = flow.stream,
              .id = std::nullopt,
              .epoch = flow.epoch,

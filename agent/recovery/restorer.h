@@ -28,6 +28,7 @@
 #include "agent/recovery/fill_record.h"
 #include "agent/recovery/flow_ids.h"
 #include "agent/recovery/flow_list.h"
+#include "agent/recovery/flow_notices.h"
 #include "agent/recovery/missing_set.h"
 #include "agent/recovery/pairing.h"
 #include "agent/recovery/policy.h"
@@ -49,6 +50,7 @@ struct RestorerLimits {
   std::size_t symbol_bytes = std::size_t{16} << 20;
   std::size_t missing_packets = 16384;
   std::size_t pending_fills = 4096;
+  std::size_t flow_notices = 4096;
   // The requester's: a hold and a round trip stay within three quarters of it.
   Time endpoint_timeout = std::chrono::milliseconds(67);
 };
@@ -98,6 +100,9 @@ class Restorer {
   // The process slept, and the bridge has meanwhile forwarded newer packets: what is held is stale. Dropped, counted;
   // orders start anew, as above.
   void drop_stale();
+
+  // For the classifier of frames from the WAN; to be taken soon after any call.
+  FlowNotices& flow_notices() { return notices_; }
 
   std::size_t flows() const { return flows_.size(); }
   void list_flows(std::string_view peer, NewestFlows& out) const;
@@ -151,6 +156,12 @@ class Restorer {
   void forget_block_references(std::uint32_t slot);
   void look_again(const SourceName& name, Time now);
 
+  // restorer_notices.cpp
+  void tell_announced(RxFlow& flow, Time now);
+  void tell_again_if_silent(RxFlow& flow, Time now);
+  void tell_forgotten(RxFlow& flow);
+  static LossJudge::Fate fate_of_missing(const RxFlow& flow, roce::Psn psn, Time now);
+
   // restorer_gaps.cpp: gaps and their end
   void update_gap(RxFlow& flow, Time now);
   void resolve(RxFlow& flow, Time now);
@@ -180,6 +191,7 @@ class Restorer {
   Time rtt_{};
 
   RxFlowTable flows_;
+  FlowNotices notices_;
   FlowIds ids_;
   Arrivals arrivals_;
   MissingSet missing_;

@@ -59,10 +59,12 @@ void Restorer::on_announcement(const wire::Announcement& announcement, const roc
       flow->order.restart();
       begin_epoch(*flow);
     }
+    const bool news = !flow->announced || !(flow->stream == announced.stream);
     flow->announced = true;
     flow->stream = announced.stream;
     flow->wire_epoch = announced.epoch;
     flow->epoch_agreed = true;
+    if (news) tell_announced(*flow, now);
   }
 }
 
@@ -95,8 +97,9 @@ void Restorer::on_manifest(const wire::Manifest& manifest, Time now) {
         stream.judge.judge(ordinal, LossJudge::Fate::kReceived);
         continue;
       }
-      counters_.add(Event::kLostPackets, manifest.stream.class_id);
-      stream.judge.judge(ordinal, LossJudge::Fate::kLost);
+      const LossJudge::Fate fate = fate_of_missing(*flow, psn, now);
+      if (fate == LossJudge::Fate::kLost) counters_.add(Event::kLostPackets, manifest.stream.class_id);
+      stream.judge.judge(ordinal, fate);
       note_missing({.name = {flow->handle, psn, 0},
                     .epoch = flow->epoch,
                     .from_manifest = true,
@@ -184,9 +187,10 @@ void Restorer::take_list(Block& block, std::uint32_t slot, const wire::Repair& r
       continue;
     }
     block.missing.set(column);
-    if (stream.judge.fate(ordinal) == LossJudge::Fate::kUnknown)
+    const LossJudge::Fate fate = fate_of_missing(*flows_.find(name.flow), name.psn, now);
+    if (fate == LossJudge::Fate::kLost && stream.judge.fate(ordinal) == LossJudge::Fate::kUnknown)
       counters_.add(Event::kLostPackets, block.key.stream.class_id);
-    stream.judge.judge(ordinal, LossJudge::Fate::kLost);
+    stream.judge.judge(ordinal, fate);
     note_missing({.name = name,
                   .epoch = block.epochs[column],
                   .from_manifest = false,
@@ -329,7 +333,10 @@ void Restorer::give_up_block(std::uint32_t slot, Time now) {
 void Restorer::fail_block(std::uint32_t slot, Time now) {
   Block& block = blocks_[slot];
   counters_.add(Event::kBlockUndecodable, block.key.stream.class_id);
-  losses_.undecodable_packets += block.missing.count();
+  for (unsigned column = 0; column < block.sources.size(); ++column) {
+    const bool lost = streams_[block.key.stream].judge.fate(block.ordinal(column)) == LossJudge::Fate::kLost;
+    if (block.missing[column] && lost) ++losses_.undecodable_packets;
+  }
   if (!block.hopeless) give_up_block(slot, now);
   blocks_.finish(slot, Block::State::kFailed);
   release_block_frames(block);

@@ -50,8 +50,18 @@ struct RxFlow {
   MessageLog messages;
   PathHeaders path;  // of its newest packet
   Time last_packet_at{};
+  // The first packet that came this way since the order began: earlier ones may have gone over the bridge.
+  struct FirstSeen {
+    roce::Psn psn;
+    Time at{};
+  };
+  std::optional<FirstSeen> first_seen;
+  bool told = false;     // the classifier was told of it
+  Time tell_again_at{};  // unless it is arriving by then
   bool in_use = false;
 
+  // Whether any packet of it has come to this agent.
+  bool arriving() const { return path.known(); }
   std::optional<roce::Psn> first_held() const {
     return held.empty() ? std::nullopt : std::optional(held.front().facts.psn);
   }

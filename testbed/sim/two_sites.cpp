@@ -109,6 +109,7 @@ void TwoSites::enter_wan(Side from, Bytes frame, Time extra_delay) {
     return;
   }
   if (fate.ce_marked) netem::mark_ce(ip, frame);
+  if (fate.bleached) netem::bleach_dscp(ip, frame);
   if (fate.corrupt_bit) netem::flip_bit(ip, frame, *fate.corrupt_bit);
   if (fate.duplicated) in_flight_.push({fate.deliver_at + extra_delay, deliveries_++, other(from), frame});
   in_flight_.push({fate.deliver_at + extra_delay, deliveries_++, other(from), std::move(frame)});

@@ -130,6 +130,9 @@ TEST(Classifier, AShedFlowIsNotLearnedBack) {
   ASSERT_TRUE(classifier.shed_flow(flow));
   ASSERT_TRUE(classifier.learn_flow(flow, Tag{.class_id = 1}, recovery::Time(2000)));
   EXPECT_EQ(classifier.newest_flow().value(), std::nullopt);
+  ASSERT_TRUE(classifier.unlearn_flow(flow));
+  ASSERT_TRUE(classifier.learn_flow(flow, Tag{.class_id = 1}, recovery::Time(2000)));
+  EXPECT_EQ(classifier.newest_flow().value(), std::nullopt) << "nor by way of being unlearned";
   EXPECT_EQ(classifier.forget_idle(early).value(), 0U);
   EXPECT_EQ(classifier.forget_idle(recovery::Time(1001)).value(), 2U);  // the flow and its address pair
 }

@@ -1,6 +1,7 @@
 // The XDP programs' tables as maps in memory, so that what fills them is tested without root.
 #pragma once
 
+#include <cerrno>
 #include <map>
 
 #include "agent/dataplane/map_store.h"
@@ -12,7 +13,11 @@ class FakeMapStore final : public dataplane::MapStore {
   using Table = std::map<Bytes, Bytes>;
 
   Status update(dataplane::MapName map, ByteView key, ByteView value) override {
-    tables[map].insert_or_assign(Bytes(key.begin(), key.end()), Bytes(value.begin(), value.end()));
+    Table& table = tables[map];
+    const Bytes name(key.begin(), key.end());
+    if (table.size() >= most_entries && !table.contains(name))
+      return fail(Error{.code = E2BIG, .what = "the table is full", .where = {}, .hint = {}});
+    table.insert_or_assign(Bytes(key.begin(), key.end()), Bytes(value.begin(), value.end()));
     return {};
   }
   Status erase(dataplane::MapName map, ByteView key) override {
@@ -30,6 +35,7 @@ class FakeMapStore final : public dataplane::MapStore {
   }
 
   std::map<dataplane::MapName, Table> tables;
+  std::size_t most_entries = SIZE_MAX;  // in each table
 };
 
 }  // namespace weft::test

@@ -179,6 +179,25 @@ TEST(IpFrame, MarkingKeepsTheChecksumAndTheIcrcRight) {
   }
 }
 
+TEST(IpFrame, BleachingTakesTheDscpAndNothingElse) {
+  for (const bool ipv6 : {false, true}) {
+    roce::PacketPath where = path();
+    if (ipv6) {
+      where.src = roce::IpAddress::parse("fd00:1::1").value();
+      where.dst = roce::IpAddress::parse("fd00:2::1").value();
+    }
+    where.tos = 26 << 2 | 2;
+    where.flow_label = ipv6 ? 0xabcde : 0;
+    where.vlans.count = 1;
+    const Bytes before = roce_frame(Opcode::kRcRdmaWriteOnly, 5, 10, where);
+    where.tos = 2;
+    Bytes frame = before;
+    bleach_dscp(IpFrame::locate(frame), frame);
+    EXPECT_EQ(frame, roce_frame(Opcode::kRcRdmaWriteOnly, 5, 10, where));
+    EXPECT_NE(frame, before);
+  }
+}
+
 TEST(IpFrame, OneBitIsFlipped) {
   Bytes frame = roce_frame(Opcode::kRcRdmaWriteOnly, 5, 10);
   const IpFrame ip = IpFrame::locate(frame);

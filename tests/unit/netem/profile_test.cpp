@@ -26,6 +26,7 @@ reorder_delay = "2ms"
 duplicate = 1e-4
 corrupt = 1e-5
 ecn_threshold = "64k"
+bleach = true
 [reverse]
 delay = "25ms"
 queue = "64k"
@@ -46,6 +47,7 @@ loss = 0.5
   EXPECT_EQ(forward.duplicate, 1e-4);
   EXPECT_EQ(forward.corrupt, 1e-5);
   EXPECT_EQ(forward.ecn_threshold_bytes, 65536U);
+  EXPECT_TRUE(forward.bleach);
   EXPECT_EQ(reverse_base(*profile).queue_bytes, 65536U);
   EXPECT_EQ(reverse_base(*profile).loss.probability, 0.5);
   EXPECT_EQ(reverse_base(*profile).loss.mean_burst_packets, 4);

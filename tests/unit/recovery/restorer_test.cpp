@@ -347,6 +347,75 @@ TEST_F(RestorerCase, AScarcePoolGetsItsFramesBack) {
   EXPECT_EQ(count(Event::kReleasedScarce), 1U);
 }
 
+TEST_F(RestorerCase, WhatIsAnnouncedAndForgottenIsToldOnce) {
+  announce(kDpHigh);
+  announce(kDpHigh);
+  std::vector<FlowNotice> told = restorer_.flow_notices().take();
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].kind, FlowNotice::Kind::kAnnounced);
+  EXPECT_EQ(told[0].key, roce::PacketView::parse(frame(0))->flow_key());
+  EXPECT_EQ(told[0].stream, kDpHigh);
+  source(frame(0));
+  announce(kDpLow, 2, 1);  // another class
+  told = restorer_.flow_notices().take();
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].stream, kDpLow);
+  advance(31s);
+  told = restorer_.flow_notices().take();
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].kind, FlowNotice::Kind::kForgotten);
+}
+
+TEST_F(RestorerCase, AnAnnouncedFlowOfWhichNothingArrivesIsToldAgain) {
+  announce(kDpHigh);
+  EXPECT_EQ(restorer_.flow_notices().take().size(), 1U);
+  advance(900ms);
+  EXPECT_TRUE(restorer_.flow_notices().empty());
+  advance(200ms);
+  EXPECT_EQ(restorer_.flow_notices().take().size(), 1U);
+  source(frame(0));
+  advance(5s);
+  EXPECT_TRUE(restorer_.flow_notices().empty());
+}
+
+TEST_F(RestorerCase, NoticesAreBoundedAndToldAgain) {
+  for (std::uint32_t i = 0; i < RestorerLimits().flow_notices + 10; ++i) {
+    wire::Announcement announcement;
+    announcement.flows.push_back(
+        {.id = static_cast<wire::FlowId>(i), .epoch = 0, .stream = kDpHigh, .key = {}});
+    announcement.flows[0].key.dest_qpn = i;
+    restorer_.on_announcement(announcement, {}, now_);
+  }
+  EXPECT_EQ(count(Event::kFlowNoticeRefused), 10U);
+  EXPECT_EQ(restorer_.flow_notices().take().size(), RestorerLimits().flow_notices);
+  advance(1500ms);
+  EXPECT_FALSE(restorer_.flow_notices().empty());
+}
+
+// Until the classifier has learned a flow whose marks the WAN took, its packets go over the bridge.
+TEST_F(RestorerCase, WhatPassedByIsNotCountedAsLost) {
+  announce(kDpHigh);
+  const CodedBlock passed({frame(0), frame(1), frame(2)});
+  restorer_.on_repair(passed.repair, now_);
+  CodedBlock half({frame(3), frame(4), frame(5), frame(6)});
+  half.repair.first_ordinal = 3;
+  source(frame(5));
+  restorer_.on_repair(half.repair, now_);
+  EXPECT_EQ(count(Event::kLostPackets), 1U) << "6 came neither way";
+  now_ += 1s;
+  CodedBlock later({frame(2), frame(7)});
+  later.repair.first_ordinal = 7;
+  restorer_.on_repair(later.repair, now_);
+  EXPECT_EQ(count(Event::kLostPackets), 3U) << "sent again, and lost";
+  advance(1s);
+  wire::Feedback feedback;
+  restorer_.fill_feedback(feedback, now_);
+  EXPECT_EQ(feedback.loss.expected_packets, 9U);
+  EXPECT_EQ(feedback.loss.lost_packets, 3U);
+  EXPECT_EQ(feedback.loss.undecodable_packets, 3U);
+  EXPECT_EQ(delivered(), std::vector<std::uint32_t>{5}) << "nothing that passed by is delivered twice";
+}
+
 TEST_F(RestorerCase, AcknowledgementsAndCongestionNotificationsNeverWait) {
   announce(kDpHigh);
   source(frame(0));
