@@ -1,59 +1,77 @@
 #include "agent/fec/accumulate.h"
 
+#include <algorithm>
 #include <memory>
-
-#include <isa-l/erasure_code.h>
 
 namespace weft::fec {
 namespace {
 
-// One table set per column, made by ec_init_tables for a code of one column: then the first r rows of it are
-// the tables of a code of r rows, and nothing here depends on how the library lays a table out (that differs
-// between ISA-L versions and processors).
-struct TableStore {
-  std::array<std::array<std::uint8_t, kMaxRows * kTableBytes>, kMaxColumns> of_column;
+// A multiple of what the field takes at once.
+constexpr std::size_t kTermsAtOnce = 8;
 
-  TableStore() {
+// One table set per column, so that the first r rows of it are the tables of a code of r rows.
+struct TableStore {
+  std::array<std::array<std::uint8_t, kTablesPerColumnBytes>, kMaxColumns> of_column;
+
+  explicit TableStore(const Galois& field) {
     std::array<std::uint8_t, kMaxRows> coefficients;
     for (unsigned column = 0; column < kMaxColumns; ++column) {
       for (unsigned row = 0; row < kMaxRows; ++row)
         coefficients[row] = coefficient(CodeKind::kReedSolomon, row, column, kMaxRows);
-      ec_init_tables(1, kMaxRows, coefficients.data(), of_column[column].data());
+      field.make_tables(coefficients, of_column[column].data());
     }
   }
 };
 
 }  // namespace
 
-const std::uint8_t* reed_solomon_tables(unsigned column) {
-  static const auto kStore = std::make_unique<const TableStore>();
-  return kStore->of_column[column].data();
+const std::uint8_t* reed_solomon_tables(const Galois& field) {
+  static const auto of_isal = std::make_unique<const TableStore>(isal_galois());
+  if (&field == &isal_galois()) return of_isal->of_column.front().data();
+  static const auto of_best = std::make_unique<const TableStore>(best_galois());
+  return of_best->of_column.front().data();
 }
 
 const std::uint8_t* identity_table() {
-  static const auto kTable = [] {
-    std::array<std::uint8_t, kTableBytes> table{};
-    std::uint8_t one = 1;
-    ec_init_tables(1, 1, &one, table.data());
-    return table;
+  static const auto table = [] {
+    std::array<std::uint8_t, kTableBytes> bytes{};
+    const std::uint8_t one = 1;
+    isal_galois().make_tables({&one, 1}, bytes.data());
+    return bytes;
   }();
-  return kTable.data();
+  return table.data();
 }
 
-void accumulate(const std::uint8_t* tables, unsigned rows, const SymbolPieces& symbol,
+namespace {
+
+// As many as are cut alike can be added in one pass: most packets of a block are as long as each other.
+std::size_t alike(std::span<const Term> terms) {
+  std::size_t count = 1;
+  while (count < terms.size() && terms[count].symbol[0].size() == terms[0].symbol[0].size() &&
+         terms[count].symbol[1].size() == terms[0].symbol[1].size())
+    ++count;
+  return count;
+}
+
+}  // namespace
+
+void accumulate(const Galois& field, std::span<const Term> terms, unsigned rows,
                 const std::array<std::uint8_t*, kMaxRows>& destinations) {
-  // ISA-L reads tables, source and pointers only; its prototypes predate const.
-  const auto add = [&](ByteView piece, std::uint8_t* const* at) {
-    if (piece.empty()) return;
-    ec_encode_data_update(static_cast<int>(piece.size()), 1, static_cast<int>(rows), 0,
-                          const_cast<std::uint8_t*>(tables), const_cast<std::uint8_t*>(piece.data()),
-                          const_cast<std::uint8_t**>(at));
-  };
-  add(symbol[0], destinations.data());
-  std::array<std::uint8_t*, kMaxRows> behind;
-  for (unsigned row = 0; row < rows; ++row)
-    behind[row] = destinations[row] + symbol[0].size();
-  add(symbol[1], behind.data());
+  std::array<Factor, kTermsAtOnce> factors;
+  while (!terms.empty()) {
+    const std::span<const Term> now = terms.first(alike(terms.first(std::min(terms.size(), kTermsAtOnce))));
+    std::array<std::uint8_t*, kMaxRows> to = destinations;
+    for (std::size_t piece = 0; piece < 2; ++piece) {
+      const std::size_t length = now.front().symbol[piece].size();
+      if (length == 0) continue;
+      for (std::size_t i = 0; i < now.size(); ++i)
+        factors[i] = {now[i].tables, now[i].symbol[piece].data()};
+      field.multiply_add(std::span(factors).first(now.size()), rows, length, to.data());
+      for (unsigned row = 0; row < rows; ++row)
+        to[row] += length;
+    }
+    terms = terms.subspan(now.size());
+  }
 }
 
 }  // namespace weft::fec

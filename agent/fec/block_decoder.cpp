@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include <fmt/format.h>
-#include <isa-l/erasure_code.h>
 
 #include "agent/fec/accumulate.h"
 #include "agent/fec/cauchy_inverse.h"
@@ -61,6 +60,7 @@ Result<std::span<const RecoveredSymbol>> BlockDecoder::recover(const BlockShape&
 }
 
 void BlockDecoder::recover_reed_solomon(std::span<const KnownSymbol> known) {
+  const Galois& field = best_galois();
   const auto erasures = static_cast<unsigned>(erased_.size());
   syndromes_.reserve(erasures, symbol_bytes_);
   output_.reserve(erasures, symbol_bytes_);
@@ -70,33 +70,40 @@ void BlockDecoder::recover_reed_solomon(std::span<const KnownSymbol> known) {
     syndromes[i] = syndromes_.row(i);
     outputs[i] = output_.row(i);
     std::memcpy(syndromes[i], repairs_[i].bytes.data(), symbol_bytes_);
+    std::memset(outputs[i], 0, symbol_bytes_);
   }
 
   // The rows used are the first ones unless a repair was lost too: their tables exist already.
   const bool first_rows = repairs_[erasures - 1].row == erasures - 1;
+  const std::size_t bytes_of_column = std::size_t{erasures} * kTableBytes;
+  tables_.resize((first_rows ? erasures : std::max<std::size_t>(known.size(), erasures)) * bytes_of_column);
   std::array<std::uint8_t, kMaxRows> coefficients{};
-  std::array<std::uint8_t, kMaxRows * kTableBytes> own_tables;
+  terms_.clear();
   for (const KnownSymbol& symbol : known) {
-    const std::uint8_t* tables = reed_solomon_tables(symbol.column);
+    const std::uint8_t* tables = &reed_solomon_tables(field)[symbol.column * kTablesPerColumnBytes];
     if (!first_rows) {
       for (unsigned i = 0; i < erasures; ++i)
         coefficients[i] = coefficient(CodeKind::kReedSolomon, repairs_[i].row, symbol.column, kMaxRows);
-      ec_init_tables(1, static_cast<int>(erasures), coefficients.data(), own_tables.data());
-      tables = own_tables.data();
+      std::uint8_t* own = &tables_[terms_.size() * bytes_of_column];
+      field.make_tables(std::span(coefficients).first(erasures), own);
+      tables = own;
     }
-    accumulate(tables, erasures, symbol.pieces, syndromes);
+    terms_.push_back({tables, symbol.pieces});
   }
+  accumulate(field, terms_, erasures, syndromes);
 
   std::array<unsigned, kMaxRows> rows{};
   for (unsigned i = 0; i < erasures; ++i)
     rows[i] = repairs_[i].row;
-  const std::size_t cells = std::size_t{erasures} * erasures;
-  inverse_.resize(cells);
-  tables_.resize(cells * kTableBytes);
+  inverse_.resize(std::size_t{erasures} * erasures);
   cauchy_inverse(std::span(rows).first(erasures), erased_, inverse_);
-  ec_init_tables(static_cast<int>(erasures), static_cast<int>(erasures), inverse_.data(), tables_.data());
-  ec_encode_data(static_cast<int>(symbol_bytes_), static_cast<int>(erasures), static_cast<int>(erasures),
-                 tables_.data(), syndromes.data(), outputs.data());
+  terms_.clear();
+  for (unsigned i = 0; i < erasures; ++i) {
+    std::uint8_t* own = &tables_[i * bytes_of_column];
+    field.make_tables(std::span(inverse_).subspan(std::size_t{i} * erasures, erasures), own);
+    terms_.push_back({own, {ByteView(syndromes[i], symbol_bytes_), {}}});
+  }
+  accumulate(field, terms_, erasures, outputs);
   for (unsigned i = 0; i < erasures; ++i)
     recovered_.push_back({erased_[i], {outputs[i], symbol_bytes_}});
 }
@@ -116,7 +123,7 @@ void BlockDecoder::recover_xor(const BlockShape& shape, std::span<const KnownSym
   }
   for (const KnownSymbol& symbol : known) {
     std::uint8_t* sum = sum_of_row[symbol.column % shape.rows];
-    if (sum != nullptr) accumulate(identity_table(), 1, symbol.pieces, {sum});
+    if (sum != nullptr) accumulate(isal_galois(), {{Term{identity_table(), symbol.pieces}}}, 1, {sum});
   }
   for (const unsigned column : erased_) {
     if (const std::uint8_t* sum = sum_of_row[column % shape.rows]; sum != nullptr)

@@ -15,6 +15,7 @@
 
 #include "agent/base/bytes.h"
 #include "agent/base/result.h"
+#include "agent/fec/accumulate.h"
 #include "agent/fec/code.h"
 #include "agent/fec/row_buffer.h"
 #include "agent/fec/symbol.h"
@@ -64,6 +65,7 @@ class BlockDecoder {
   RowBuffer output_;
   std::vector<std::uint8_t> inverse_;
   std::vector<std::uint8_t> tables_;
+  std::vector<Term> terms_;
   std::vector<RecoveredSymbol> recovered_;
 };
 

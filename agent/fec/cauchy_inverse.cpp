@@ -47,10 +47,10 @@ void cauchy_inverse(std::span<const unsigned> rows, std::span<const unsigned> co
       of_column[i] += kOrder - kLog.of[columns[i] ^ columns[k]];
     }
   }
-  for (std::size_t b = 0; b < size; ++b) {
-    for (std::size_t a = 0; a < size; ++a) {
+  for (std::size_t a = 0; a < size; ++a) {
+    for (std::size_t b = 0; b < size; ++b) {
       const unsigned divisor = kLog.of[(kMaxColumns + rows[a]) ^ columns[b]];
-      inverse[b * size + a] = kLog.power[(of_row[a] + of_column[b] + kOrder - divisor) % kOrder];
+      inverse[a * size + b] = kLog.power[(of_row[a] + of_column[b] + kOrder - divisor) % kOrder];
     }
   }
 }

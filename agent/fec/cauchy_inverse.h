@@ -7,8 +7,8 @@
 
 namespace weft::fec {
 
-// `rows` and `columns` have the same length, no value twice, and are within the code's limits. Writes the inverse, column
-// by column of the part: inverse[b * rows.size() + a] is what syndrome a adds to column b.
+// `rows` and `columns` have the same length, no value twice, and are within the code's limits. Writes the inverse
+// syndrome by syndrome: inverse[a * columns.size() + b] is what syndrome a adds to column b.
 void cauchy_inverse(std::span<const unsigned> rows, std::span<const unsigned> columns,
                     std::span<std::uint8_t> inverse);
 

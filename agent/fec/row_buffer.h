@@ -30,10 +30,10 @@ class RowBuffer {
 
   // Processors compare only the last 12 bits of addresses at first: a store to one row makes a load from another wait
   // where they agree ("4K aliasing"). Rows are written up to six side by side (ISA-L's widest kernel), so those must be
-  // a few lines apart modulo 4 KiB. There is such a stride within a few lines of any.
+  // half a KiB apart modulo 4 KiB. There is such a stride within a KiB of any.
   static constexpr bool is_apart(std::size_t stride_lines) {
     constexpr std::size_t kPageLines = 4096 / kLineBytes;
-    constexpr std::size_t kApartLines = 4;
+    constexpr std::size_t kApartLines = 8;
     for (std::size_t rows = 1; rows < 6; ++rows) {
       const std::size_t distance = rows * stride_lines % kPageLines;
       if (distance < kApartLines || distance > kPageLines - kApartLines) return false;

@@ -140,7 +140,7 @@ TEST(CauchyInverse, TimesItsMatrixIsOne) {
       for (std::size_t column = 0; column < size; ++column) {
         std::uint8_t sum = 0;
         for (std::size_t a = 0; a < size; ++a)
-          sum ^= weft::test::slow_multiply(inverse[b * size + a], matrix[a * size + column]);
+          sum ^= weft::test::slow_multiply(inverse[a * size + b], matrix[a * size + column]);
         ASSERT_EQ(sum, b == column ? 1 : 0);
       }
     }
