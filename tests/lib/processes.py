@@ -70,8 +70,10 @@ class Processes:
         self.started = 0
         self.live = set()
 
-    def run(self, command, log_path, timeout_s):
-        """(exit status, names of processes it left behind). The log holds stdout and stderr."""
+    def run(self, command, log_path, timeout_s, folder=None, environment=None):
+        """(exit status, names of processes it left behind). The log holds stdout and stderr.
+
+        In `folder` instead of the root; `environment` is added to everybody's."""
         with open(log_path, "ab") as log:
             with self.lock:
                 if self.stopping:
@@ -79,8 +81,9 @@ class Processes:
                 self.started += 1
                 mark = f"{self.run_mark}{self.started}."
                 process = subprocess.Popen(
-                    [str(word) for word in command], cwd=self.root, stdin=subprocess.DEVNULL, stdout=log,
-                    stderr=subprocess.STDOUT, env={**self.environment, MARK: mark}, start_new_session=True)
+                    [str(word) for word in command], cwd=folder or self.root, stdin=subprocess.DEVNULL, stdout=log,
+                    stderr=subprocess.STDOUT, env={**self.environment, **(environment or {}), MARK: mark},
+                    start_new_session=True)
                 self.live.add(process)
             try:
                 status = process.wait(timeout=timeout_s)

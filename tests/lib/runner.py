@@ -21,6 +21,7 @@ import time
 import tomllib
 
 import gtest
+import mutants
 import processes
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -176,6 +177,11 @@ class Runner:
                 raise
 
     def run(self):
+        if self.options.mutants is not None:
+            for verdict in mutants.run(ROOT, self.scratch, self.processes, self.options.mutants):
+                status = "passed" if verdict.caught else "failed"
+                self.record(Outcome(f"mutants/{verdict.name}", status, verdict.detail))
+            return
         print(f"seed {self.seed}", flush=True)
         suites = [suite for suite in available_suites() if self.options.only in (None, suite.name)]
         presets = dict.fromkeys(preset for suite in suites for preset in self.presets(suite))
@@ -218,6 +224,9 @@ def parse_arguments():
     parser.add_argument("--quick", action="store_true", help="no sanitizer build, short runs: under 5 minutes")
     parser.add_argument("--only", choices=names, metavar="SUITE", help=f"one suite instead of all: {', '.join(names)}")
     parser.add_argument("--seed", type=int, help="the seed of every randomised test (default: random, printed)")
+    parser.add_argument("--mutants", nargs="*", metavar="NAME",
+                        help="instead of the suites: break the product in each place of tests/mutants.toml (or in the "
+                             "named ones), in a copy of the tree, and show that a test catches it; takes minutes")
     parser.add_argument("--keep", action="store_true", help="keep logs, and namespaces of failed tests")
     return parser.parse_args()
 

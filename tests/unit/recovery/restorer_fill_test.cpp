@@ -1,0 +1,198 @@
+// When the restorer makes up a packet, when it must not, and what it reports.
+#include <gtest/gtest.h>
+
+#include "tests/unit/recovery/restorer_case.h"
+
+namespace weft::recovery {
+namespace {
+
+using namespace std::chrono_literals;
+using roce::Opcode;
+using roce::Psn;
+
+TEST_F(RestorerCase, FillsAGapAndReportsItOnceAcknowledged) {
+  fillable_message(20);
+  source(frame(21));
+  advance(5ms);
+  EXPECT_EQ(delivered(), (std::vector<std::uint32_t>{20, 21}));
+  EXPECT_TRUE(fills_.take().records.empty());
+  answered(21);
+  const auto taken = fills_.take();
+  ASSERT_EQ(taken.records.size(), 1U);
+  EXPECT_EQ(taken.records[0].psn, Psn(20));
+  EXPECT_EQ(taken.records[0].offset_bytes, 20 * kPmtu);
+  answered(21);
+  EXPECT_TRUE(fills_.take().records.empty());
+}
+
+TEST_F(RestorerCase, ANakCancelsAFillAndNothingIsFilledUntilTheRewind) {
+  fillable_message(20);
+  source(frame(21));
+  advance(5ms);
+  answered(20, roce::kNakPsnSequenceError);
+  EXPECT_EQ(count(Event::kFillCancelled), 1U);
+  source(frame(23));
+  advance(10ms);
+  EXPECT_EQ(count(Event::kFilled), 1U) << "22 is not made up while a rewind is expected";
+  answered(25);
+  EXPECT_TRUE(fills_.take().records.empty());
+}
+
+TEST_F(RestorerCase, WhatWasDeliveredIsNotFilledWhenTheSenderGoesBackByItself) {
+  fillable_message(50);
+  now_ += 100ms;
+  for (const std::uint32_t psn : {10U, 11U, 13U})  // sent again with another identification; 12 is lost
+    source(frame(psn, 2));
+  advance(60ms);
+  EXPECT_EQ(count(Event::kFilled), 0U);
+  EXPECT_GT(count(Event::kFillRefusedDelivered), 0U);
+}
+
+// A gap before PSN 100 that is given up while nothing may be filled; 101 to 103 pass.
+class GapGivenUp : public RestorerCase {
+ protected:
+  void SetUp() override {
+    fillable_message(100);
+    answered(40, roce::kNakPsnSequenceError);  // no fill until the sender has gone back
+    for (std::uint32_t psn = 101; psn < 104; ++psn)
+      source(frame(psn));
+    advance(restorer_.hold_bound());
+    ASSERT_EQ(delivered(), (std::vector<std::uint32_t>{101, 102, 103}));
+    ASSERT_EQ(count(Event::kFilled), 0U);
+    // The requester had it all along.
+    answered(99);
+  }
+};
+
+TEST_F(GapGivenUp, WhatPassedBehindItIsNotFilledWhenTheMissingOneIsOnlyLate) {
+  now_ += 1ms;
+  source(frame(100));
+  source(frame(105));
+  advance(restorer_.hold_bound());
+  EXPECT_EQ(count(Event::kFilled), 0U);
+  EXPECT_EQ(delivered(), (std::vector<std::uint32_t>{100, 105}));
+}
+
+TEST_F(GapGivenUp, WhatIsLostAmongRetransmissionsIsFilled) {
+  now_ += 100ms;
+  source(frame(100, 2));
+  now_ += 2ms;
+  source(frame(102, 2));
+  advance(restorer_.hold_bound());
+  EXPECT_EQ(count(Event::kFilled), 1U);
+  EXPECT_EQ(delivered(), (std::vector<std::uint32_t>{100, 101, 102}));
+}
+
+TEST_F(GapGivenUp, AStragglerOfWhatWasSentBeforeProvesNothing) {
+  now_ += 100ms;
+  source(frame(100, 2));
+  const std::uint64_t refused = count(Event::kFillRefusedNotProven);
+  source(frame(150));  // sent before the sender went back
+  advance(restorer_.hold_bound());
+  EXPECT_EQ(count(Event::kFilled), 0U);
+  EXPECT_EQ(count(Event::kFillRefusedNotProven), refused + 1);
+}
+
+TEST_F(RestorerCase, ALateOriginalOfAFillIsCounted) {
+  fillable_message(20);
+  source(frame(21));
+  advance(3ms);
+  source(frame(20));
+  EXPECT_EQ(count(Event::kFilledLateArrival), 1U);
+}
+
+TEST_F(RestorerCase, OnlyWhatAListNamesIsProvenSent) {
+  fillable_message(20);
+  listed(kDpLow, 20, 1);
+  advance(200ms);
+  EXPECT_EQ(delivered(), (std::vector<std::uint32_t>{20})) << "21 may never have been sent";
+}
+
+TEST_F(RestorerCase, APacketDeliveredTwiceEarnsOnce) {
+  fillable_message(20);
+  for (std::uint32_t psn = 1; psn < 20; ++psn)
+    source(frame(psn));
+  source(frame(40));
+  advance(200ms);
+  EXPECT_EQ(count(Event::kFilled), 10U) << "half of what was delivered";
+  EXPECT_EQ(count(Event::kFillRefusedBudget), 1U);
+}
+
+TEST_F(RestorerCase, AClassWhosePolicyNamesNoFillIsNotFilled) {
+  policy_.classes[kDpLow.class_id].after = {Fallback::kRelease};
+  fillable_message(20);
+  described(kDpLow);  // the peer's policy may be another
+  source(frame(21));
+  advance(200ms);
+  EXPECT_EQ(count(Event::kFilled), 0U);
+  EXPECT_EQ(delivered(), (std::vector<std::uint32_t>{21}));
+}
+
+TEST_F(RestorerCase, AClassWithoutABudgetIsNotFilled) {
+  for (LevelPolicy& level : policy_.classes[kDpLow.class_id].levels)
+    level.fill_budget = 0;
+  fillable_message(20);
+  described(kDpLow);
+  source(frame(21));
+  advance(200ms);
+  EXPECT_EQ(count(Event::kFilled), 0U);
+  EXPECT_EQ(delivered(), (std::vector<std::uint32_t>{21}));
+}
+
+TEST_F(RestorerCase, ASmallMessageIsNotFilled) {
+  policy_.min_fill_message_bytes = kMessagePackets * kPmtu + 1;
+  fillable_message(20);
+  source(frame(21));
+  advance(200ms);
+  EXPECT_EQ(count(Event::kFilled), 0U);
+  EXPECT_EQ(count(Event::kFillRefusedSmallMessage), 1U);
+}
+
+TEST_F(RestorerCase, NothingIsFilledWhileItsAnswersMayBeAnotherFlows) {
+  announce(kDpLow);
+  source(frame(0, 1, Opcode::kRcRdmaWriteFirst));
+  for (const std::uint32_t psn : {1U, 2U, 4U})
+    source(frame(psn));
+  advance(200ms);
+  EXPECT_EQ(count(Event::kFilled), 0U);
+  EXPECT_GT(count(Event::kFillRefusedAmbiguous), 0U);
+}
+
+// A repair may still come for the first packet of the gap, but its time is over: it is filled by the same rules as any
+// other, whether or not its message is known.
+class FillWithARepairExpected : public RestorerCase {
+ protected:
+  // `missing` and the packet behind it are lost, and one of three repairs of their block has come.
+  void gap_with_a_repair_expected(std::uint32_t missing) {
+    const CodedBlock block({frame(missing - 1), frame(missing), frame(missing + 1)}, kDpLow, 3);
+    source(frame(missing + 2));
+    restorer_.on_repair(block.repair, now_);
+    EXPECT_EQ(count(Event::kRecovered), 0U);
+    advance(restorer_.hold_bound() - 1ns);
+    EXPECT_EQ(restorer_.held_frames(), 1U) << "a repair is worth waiting for";
+    delivered();
+    advance(1ns);
+  }
+};
+
+TEST_F(FillWithARepairExpected, OfAKnownMessageItIsFilled) {
+  fillable_message(20);
+  gap_with_a_repair_expected(20);
+  EXPECT_EQ(count(Event::kFilled), 2U);
+  EXPECT_EQ(delivered(), (std::vector<std::uint32_t>{20, 21, 22}));
+}
+
+TEST_F(FillWithARepairExpected, OfAnUnknownMessageItIsReleased) {
+  announce(kDpLow);
+  for (std::uint32_t psn = 10; psn < 20; ++psn) {  // its FIRST was before we came
+    source(frame(psn));
+    answered(psn);
+  }
+  gap_with_a_repair_expected(20);
+  EXPECT_EQ(count(Event::kFilled), 0U);
+  EXPECT_GT(count(Event::kFillRefusedNoDescriptor), 0U);
+  EXPECT_EQ(delivered(), (std::vector<std::uint32_t>{22}));
+}
+
+}  // namespace
+}  // namespace weft::recovery
