@@ -5,6 +5,7 @@ user's tree changes: a copy of it is built, broken, tested, mended, and broken i
 First the unbroken copy must pass every test the list names, with every seed.
 """
 
+import contextlib
 import dataclasses
 import os
 import pathlib
@@ -108,13 +109,16 @@ class Bench:
         shutil.copytree(self.root, self.tree, ignore=shutil.ignore_patterns(*NOT_COPIED), symlinks=True)
         return self.command(("cmake", "--preset", "release"), "configure")
 
-    def mutate(self, mutant):
+    @contextlib.contextmanager
+    def broken(self, mutant):
         path = self.tree / mutant.file
-        path.write_text(path.read_text().replace(mutant.text, mutant.replacement))
-
-    def mend(self, mutant):
-        # Written anew rather than given its old time back: what was built from the break must be built again.
-        (self.tree / mutant.file).write_text((self.root / mutant.file).read_text())
+        whole = path.read_text()
+        path.write_text(whole.replace(mutant.text, mutant.replacement))
+        try:
+            yield
+        finally:
+            # Written anew rather than given its old time back: what was built from the break must be built again.
+            path.write_text(whole)
 
     def build(self, tests, label):
         targets = [test.replace("/", "_") for test in tests]
@@ -162,13 +166,10 @@ def control(bench, mutants):
 
 
 def try_one(bench, mutant):
-    bench.mutate(mutant)
-    try:
+    with bench.broken(mutant):
         if not bench.build(mutant.tests, mutant.name):
             return Verdict(mutant.name, False, "does not build: a compiler caught it, no test was tried")
         failure = caught_by(bench, mutant.tests, mutant.name)
-    finally:
-        bench.mend(mutant)
     if failure:
         return Verdict(mutant.name, True, failure)
     return Verdict(mutant.name, False, f"SURVIVED {', '.join(mutant.tests)} with seeds {SEEDS}: {mutant.promise}")
