@@ -118,6 +118,36 @@ TEST_F(RestorerCase, APacketDeliveredTwiceEarnsOnce) {
   EXPECT_EQ(count(Event::kFillRefusedBudget), 1U);
 }
 
+TEST_F(RestorerCase, WhatTheSenderSendsAgainEarnsOnce) {
+  fillable_message(20);
+  answered(1, roce::kNakPsnSequenceError);
+  advance(20ms);
+  for (std::uint32_t psn = 1; psn < 20; ++psn)
+    source(frame(psn, 2));
+  advance(20ms);
+  source(frame(40, 2));
+  advance(200ms);
+  EXPECT_EQ(count(Event::kFilled), 10U) << "half of what was delivered";
+}
+
+TEST_F(RestorerCase, WhatItsReceiverThrowsAwayEarnsNothing) {
+  fillable_message(6);
+  answered(2, roce::kNakPsnSequenceError);  // no fill until the sender has gone back
+  source(frame(7));
+  advance(restorer_.hold_bound());
+  for (std::uint32_t psn = 8; psn < 40; ++psn)
+    source(frame(psn));
+  ASSERT_EQ(restorer_.held_frames(), 0U);
+  answered(5);
+  advance(100ms);
+  source(frame(6, 2));
+  advance(10ms);
+  source(frame(12, 2));
+  advance(200ms);
+  EXPECT_EQ(count(Event::kFilled), 3U) << "half of 0 to 6";
+  EXPECT_EQ(count(Event::kFillRefusedBudget), 1U);
+}
+
 TEST_F(RestorerCase, AClassWhosePolicyNamesNoFillIsNotFilled) {
   policy_.classes[kDpLow.class_id].after = {Fallback::kRelease};
   fillable_message(20);
