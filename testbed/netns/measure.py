@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from testbed.netns.agents import Agents
-from testbed.netns.capture import Capture
+from testbed.netns.capture import WAN_ENDS, Capture
 from testbed.netns.endpoints import Endpoints, Transfer
 from testbed.netns.errors import VoidRun
 from testbed.netns.policy import Policy
@@ -37,7 +37,7 @@ def measure(topology: Topology, policy: Policy, scenario: Scenario, folder: path
     with contextlib.ExitStack() as running:
         wan = Wan(topology["wan"], wan_settings(scenario, policy.lossless), folder)
         running.callback(wan.process.stop)
-        capture = Capture(topology, folder) if scenario.pcap else None
+        capture = Capture(topology, WAN_ENDS, folder) if scenario.pcap else None
         if capture:
             running.callback(capture.kill)
         agents = Agents(topology, policy, scenario, folder) if policy.agents else None
