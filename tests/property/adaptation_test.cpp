@@ -1,4 +1,6 @@
 // Strength follows a path that changes under running traffic, told to nobody: in virtual time, by what goes into the WAN.
+#include "agent/recovery/adaptation.h"
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -59,8 +61,7 @@ constexpr Wan kPath{.loss = 0, .burst = 1, .rtt = milliseconds(30), .rate_bits =
 constexpr std::uint32_t kWindowPackets = 700;
 constexpr std::uint32_t kMessageBytes = 4U << 20;
 
-// What is taken for as strong as on a path that was never better, and over how long it is looked at.
-constexpr double kAsStrong = 0.9;
+// Over how long a strength is looked at.
 constexpr Time kWindow = milliseconds(300);
 
 struct LossFrom {
@@ -96,24 +97,41 @@ StrengthOverTime transfer_over(const std::vector<LossFrom>& steps, Time duration
   return strength;
 }
 
+// Repairs per source packet that the policy asks for at this loss, once it is known exactly.
+double wanted_strength(double loss) {
+  recovery::StrengthController controller;
+  const recovery::PathState path{
+      .loss = {loss, 1}, .rtt = kPath.rtt, .endpoint_timeout = milliseconds(134), .wan_mtu_bytes = 1500};
+  constexpr std::size_t kPacketBytes = 1068;
+  const auto* strength =
+      controller.choose(recovery::PolicyTable::defaults().level({}), {}, path,
+                        {.packets_per_second = static_cast<double>(kPath.rate_bits) / 8 / kPacketBytes,
+                         .packet_bytes = kPacketBytes});
+  return static_cast<double>(strength->rows) / strength->columns;
+}
+
 TEST(Adaptation, StrengthFollowsAStepWithinTwoSecondsAndComesBackDown) {
   constexpr Time kWorse = seconds(6);
   constexpr Time kClean = seconds(12);
-  constexpr Time kEnd = seconds(18);
-  const auto changing = transfer_over({{Time{0}, 1e-4}, {kWorse, 1e-2}, {kClean, 0}}, kEnd);
-  const double good = transfer_over({{Time{0}, 1e-4}}, kWorse).between(kWorse - seconds(2), kWorse);
-  const double bad = transfer_over({{Time{0}, 1e-2}}, kWorse).between(kWorse - seconds(2), kWorse);
-  const double before = changing.between(kWorse - seconds(2), kWorse);
+  constexpr Time kEnd = seconds(16);
+  const auto strength = transfer_over({{Time{0}, 1e-4}, {kWorse, 1e-2}, {kClean, 0}}, kEnd);
+  const double wanted = wanted_strength(1e-2);
+  const double before = strength.between(kWorse - seconds(2), kWorse);
   Time followed = kWorse;
-  while (followed < kClean && changing.between(followed, followed + kWindow) < kAsStrong * bad)
+  while (followed < kClean && strength.between(followed, followed + kWindow) < wanted)
     followed += StrengthOverTime::kBin;
-  const double worse = changing.between(followed, kClean);
-  const double after = changing.between(kEnd - seconds(2), kEnd);
+  followed += kWindow;
+  const double worse = strength.between(kWorse + seconds(2), kClean);
+  const double after = strength.between(kEnd - seconds(2), kEnd);
   std::printf(
-      "repairs per source packet: 1e-4 %.1f %% (always so %.1f %%), 1e-2 %.1f %% (%.1f %%) after %.1f s, "
-      "clean %.1f %%\n",
-      100 * before, 100 * good, 100 * worse, 100 * bad,
-      std::chrono::duration<double>(followed - kWorse).count(), 100 * after);
+      "repairs per source packet at 1e-4 %.1f %%, at 1e-2 %.1f %% (wanted %.1f %%) after %.1f s, clean %.1f "
+      "%%\n",
+      100 * before, 100 * worse, 100 * wanted, std::chrono::duration<double>(followed - kWorse).count(),
+      100 * after);
+  EXPECT_LE(followed, kWorse + seconds(2));
+  EXPECT_GE(worse, wanted);
+  EXPECT_LT(before, 0.8 * worse);
+  EXPECT_LT(after, 0.5 * worse);
 }
 
 }  // namespace
