@@ -127,6 +127,8 @@ class Sweeps(unittest.TestCase):
         judge({"runs": [run]})
         with self.assertRaisesRegex(LabError, "queue pairs"):
             judge({"runs": [run, {**run, "qp_errors": 1}]})
+        with self.assertRaisesRegex(LabError, "3 packets dropped"):
+            judge({"runs": [run, {**run, "wan": {**run["wan"], "tail_drops": 3}}]})
         run["classes"]["b"]["corrupt_bytes"] = 5
         with self.assertRaisesRegex(LabError, "5 bytes"):
             judge({"runs": [run]})
