@@ -37,22 +37,20 @@ class EngineDoors : public testing::Test {
     headers.bth.psn = roce::Psn(psn);
     return roce::build_frame(path, headers, Bytes(256, 1));
   }
-  // A UDP datagram to the agents' port that nobody sealed.
-  static Bytes forged_weft(std::string_view src) {
-    constexpr std::size_t kUdpBytes = roce::kUdpBytes + wire::kEnvelopeBytes;
+  // A datagram to the agents' port.
+  static Bytes weft_frame(std::string_view src, ByteView payload) {
     roce::PacketPath path;
     path.src = *roce::IpAddress::parse(std::string(src));
     path.dst = *roce::IpAddress::parse("10.1.0.1");
-    Bytes frame(roce::kEthernetBytes + roce::kIpv4Bytes + kUdpBytes);
-    const std::size_t udp = roce::build_lower_headers(frame, path, kUdpBytes);
+    const std::size_t udp_bytes = roce::kUdpBytes + payload.size();
+    Bytes frame(roce::kEthernetBytes + roce::kIpv4Bytes + udp_bytes);
+    const std::size_t udp = roce::build_lower_headers(frame, path, udp_bytes);
     store_be16(frame.data() + udp + 2, wire::kDefaultUdpPort);
-    store_be16(frame.data() + udp + 4, kUdpBytes);
-    wire::write_header(
-        {.type = wire::PacketType::kRepair, .lane = 0, .lane_count = 1, .boot_id_prefix = 99, .counter = 1},
-        MutableByteView(frame).subspan(udp + roce::kUdpBytes));
+    store_be16(frame.data() + udp + 4, static_cast<std::uint16_t>(udp_bytes));
+    std::ranges::copy(payload, frame.begin() + static_cast<std::ptrdiff_t>(udp + roce::kUdpBytes));
     return frame;
   }
-  void receive(Port port, const Bytes& frame) { engine_.receive(port, pool_.put(frame), {}, 1s); }
+  void receive(Port port, const Bytes& frame) { engine_.receive(port, pool_.put(frame), {}, now_); }
   // RoCE and foreign frames sent to this port since the last call; Weft's own are left out.
   std::vector<Bytes> forwarded(Port port) {
     std::vector<Bytes> frames;
@@ -63,6 +61,7 @@ class EngineDoors : public testing::Test {
     return frames;
   }
 
+  Time now_{1s};
   sim::FramePool pool_;
   FillLog fills_{10};
   Engine engine_{config(), pool_, fills_};
@@ -108,12 +107,78 @@ TEST_F(EngineDoors, TheLongestPrefixNamesThePeer) {
 }
 
 TEST_F(EngineDoors, WeftPacketsNobodySealedGoNoFurther) {
-  receive(Port::kWan, forged_weft("10.2.0.1"));
-  receive(Port::kWan, forged_weft("10.9.0.1"));
+  Bytes forged(wire::kEnvelopeBytes);
+  wire::write_header(
+      {.type = wire::PacketType::kRepair, .lane = 0, .lane_count = 1, .boot_id_prefix = 99, .counter = 1},
+      forged);
+  receive(Port::kWan, weft_frame("10.2.0.1", forged));
+  receive(Port::kWan, weft_frame("10.9.0.1", forged));
   EXPECT_TRUE(pool_.take_sent(Port::kLan).empty());
   EXPECT_EQ(engine_.status()[0].counters->total(Event::kWeftUnknownSender), 1U);
   EXPECT_EQ(engine_.stray_counters().total(Event::kWeftUnknownPeer), 1U);
   EXPECT_EQ(pool_.in_use(), 0U);
+}
+
+// The agent of the peer `far`, as far as the session goes, at the other end of a WAN without delay.
+class EngineWithPeer : public EngineDoors {
+ protected:
+  EngineWithPeer() {
+    for (int round = 0; round < 20 && !engine_.status()[0].ready; ++round) {
+      now_ += 50ms;
+      receive(Port::kLan, packet("10.1.0.1", "10.2.0.1", 0));
+      engine_.tick(now_);
+      for (const auto& sent : pool_.take_sent(Port::kWan)) {
+        const auto datagram = roce::UdpDatagram::parse(sent.bytes);
+        if (datagram && datagram->destination_port == wire::kDefaultUdpPort)
+          (void)far_.open(datagram->payload, now_);
+      }
+      far_.on_data(now_);
+      if (far_.hello_due(now_)) arrives(sealed(wire::PacketType::kHello, far_.next_hello(now_)));
+      if (far_.feedback_due(now_)) arrives(sealed(wire::PacketType::kFeedback, far_.next_feedback(now_)));
+    }
+    EXPECT_TRUE(engine_.status()[0].ready);
+  }
+
+  template <class Message>
+  Bytes sealed(wire::PacketType type, const Message& message) {
+    Bytes packet(wire::kEnvelopeBytes + wire::body_bytes(message));
+    wire::encode(message, MutableByteView(packet).subspan(wire::kHeaderBytes, wire::body_bytes(message)));
+    EXPECT_TRUE(far_.seal(type, packet));
+    return packet;
+  }
+  Bytes announcement(std::string_view src) {
+    const Bytes frame = packet(src, "10.1.0.1", 1);
+    wire::Announcement announcement;
+    announcement.flows.push_back(
+        {.id = 1, .epoch = 0, .stream = {1, 0}, .key = roce::PacketView::parse(frame)->flow_key()});
+    return sealed(wire::PacketType::kAnnouncement, announcement);
+  }
+  void arrives(const Bytes& packet) { receive(Port::kWan, weft_frame("10.2.0.1", packet)); }
+  std::uint64_t count(Event event) const { return engine_.status()[0].counters->total(event); }
+
+  wire::PeerSession far_{{.psk = config().peers[0].psk, .own_boot_id = {7}, .mtu_bytes = 1500}};
+};
+
+TEST_F(EngineWithPeer, SpeaksForItsOwnFlowsOnly) {
+  arrives(announcement("10.2.3.1"));  // of the peer `farther`
+  EXPECT_EQ(count(Event::kAnnouncementForeign), 1U);
+  EXPECT_FALSE(engine_.has_flow_notices());
+  arrives(announcement("10.2.0.1"));
+  EXPECT_EQ(count(Event::kAnnouncementForeign), 1U);
+  EXPECT_TRUE(engine_.has_flow_notices());
+}
+
+TEST_F(EngineWithPeer, IsHeardOnceAndOnlyAsItSpoke) {
+  const Bytes packet = announcement("10.2.0.1");
+  Bytes damaged = packet;
+  damaged[wire::kHeaderBytes + 1] ^= 1;
+  arrives(damaged);
+  EXPECT_EQ(count(Event::kWeftBadTag), 1U);
+  EXPECT_FALSE(engine_.has_flow_notices());
+  arrives(packet);
+  EXPECT_EQ(engine_.take_flow_notices().size(), 1U);
+  arrives(packet);
+  EXPECT_EQ(count(Event::kWeftReplayed), 1U);
 }
 
 }  // namespace
