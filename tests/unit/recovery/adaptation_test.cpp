@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include "agent/recovery/hold_bound.h"
 #include "agent/recovery/packet_rate.h"
 #include "tests/support/seed.h"
 
@@ -23,12 +22,6 @@ PathState path(double loss, double burst) {
           .endpoint_timeout = milliseconds(134),
           .wan_mtu_bytes = 1500,
           .ipv6 = false};
-}
-
-TEST(HoldBound, LeavesTheEndpointItsTimeout) {
-  EXPECT_EQ(hold_bound(milliseconds(30), milliseconds(67)), microseconds(20250));
-  EXPECT_EQ(hold_bound(milliseconds(60), milliseconds(67)), Time::zero());
-  EXPECT_EQ(hold_bound(milliseconds(10), milliseconds(4300)), milliseconds(100));
 }
 
 TEST(Steady, StaysOnTheSafeSideAndMovesByNoLessThanAFactorOfTwo) {

@@ -2,10 +2,18 @@
 
 #include <gtest/gtest.h>
 
+#include "agent/recovery/hold_bound.h"
+
 namespace weft::recovery {
 namespace {
 
 using namespace std::chrono_literals;
+
+TEST(HoldBound, LeavesTheEndpointItsTimeout) {
+  EXPECT_EQ(hold_bound(30ms, 67ms), 20250us);
+  EXPECT_EQ(hold_bound(60ms, 67ms), Time::zero());
+  EXPECT_EQ(hold_bound(10ms, 4300ms), 100ms);
+}
 
 TEST(DecayingMaximum, FollowsUpAtOnceAndDownWithTime) {
   DecayingMaximum largest;
