@@ -37,6 +37,10 @@ class Row:
         source = self.bytes_of("source")
         return (self.bytes_of("repair") + self.bytes_of("control")) / source if source else None
 
+    def waited(self) -> tuple[float, float]:
+        """Milliseconds that messages stood still until a timer of their endpoint ran out, of all their milliseconds."""
+        return sum(run.get("timeout_wait_ms") or 0 for run in self.runs), sum(self.samples("fct_ms"))
+
     def samples(self, figure: str) -> list[float]:
         return sorted(s[figure] for run in self.runs for s in run.get("samples", []) if s.get(figure) is not None)
 

@@ -67,7 +67,7 @@ def _cell(cell: Cell) -> str:
 {_table(list(table.COLUMNS), body, marked="weft")}
 <p class="note">{_of_seeds(seeds)} FCT: completion time of a message. Slowdown: FCT over that of the same message in a
 lossless run of the same seed; p99 needs 100 messages. Overhead: repair and control bytes over source bytes. Resent: bytes
-the endpoints sent again over source bytes.</p>
+the endpoints sent again over source bytes. Waited: share of the completion times lost to timeouts of the endpoints.</p>
 <div class="plots"><div><h3>Completion time of messages</h3>
 {plots.slowdown_cdf(cell)}</div>
 <div><h3>Bytes on the WAN</h3>

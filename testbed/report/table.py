@@ -5,7 +5,7 @@ from typing import Any
 from testbed.report.aggregate import Row, cells
 
 COLUMNS = ("policy", "FCT mean", "FCT p50", "FCT p99", "slowdown mean", "slowdown p99", "overhead", "resent", "timeouts",
-           "filled", "corrupt")
+           "waited", "filled", "corrupt")
 
 
 def number(value: float | None, digits: int = 2, suffix: str = "") -> str:
@@ -31,6 +31,7 @@ def cells_of(row: Row) -> list[str]:
         "-" if overhead is None else share(overhead, 1),
         share(row.bytes_of("retransmit"), row.bytes_of("source")),
         f"{sum(run.get('timeouts') or 0 for run in row.runs)}",
+        share(*row.waited()),
         share(row.total("filled_bytes"), row.total("bytes")),
         f"{row.total('corrupt_bytes')}",
     ]

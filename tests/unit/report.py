@@ -20,6 +20,7 @@ def run(policy, seed, p99, repair=0, filled=0, corrupt=0, loss=1e-3):
         "wan": {"loss": loss, "burst": 1, "rtt_ms": 30, "rate_mbit": 200},
         "fct_ms": {"mean": 50, "p50": 40, "p99": 90}, "slowdown": figures, "classes": {"a<b": counts},
         "wan_bytes": {"source": 1000, "repair": repair, "retransmit": 10, "control": 20}, "timeouts": 1,
+        "timeout_wait_ms": 4,
         "samples": [{"class": "a<b", "fct_ms": 40, "slowdown": 1.0}, {"class": "a<b", "fct_ms": 60, "slowdown": 1.2}],
         "skipped": ["no tcpdump"],
     }
@@ -47,6 +48,7 @@ class Report(unittest.TestCase):
         self.assertEqual([row[0] for row in rows], ["gbn", "weft", "weft"])
         self.assertEqual([row[-1] for row in rows], ["0", "0", "7"])
         self.assertIn("4.00", text)
+        self.assertIn("4 %", text)  # waited: 4 ms of 100 ms
 
     def test_page_is_self_contained(self):
         text = page.render(RESULTS)
