@@ -60,6 +60,17 @@ double percent(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
 }
 
+// "exact:0 with 5 repairs for 99 packets, pp:4 with ..."
+std::string coded_now(const json& peer) {
+  std::string text;
+  for (const json& strength : peer.at("strengths")) {
+    text += fmt::format("{}{}:{} with {} repairs for {} packets", text.empty() ? "" : ", ",
+                        strength.at("class").get<std::string>(), strength.at("level").get<unsigned>(),
+                        strength.at("r").get<unsigned>(), strength.at("k").get<unsigned>());
+  }
+  return text.empty() ? "nothing" : text;
+}
+
 void print_peer(const json& peer) {
   const json& loss = peer.at("measured_loss");
   const auto lost = loss.at("lost_packets").get<std::uint64_t>();
@@ -76,6 +87,7 @@ void print_peer(const json& peer) {
   fmt::print("  overhead        repairs {:.2f} %, control {:.2f} % of source bytes\n",
              percent(event(peer, "repair_sent_bytes"), source_bytes),
              percent(event(peer, "control_sent_bytes"), source_bytes));
+  fmt::print("  coded now       {}\n", coded_now(peer));
   fmt::print("  from it         {} packets, {} flows; {} lost, {} rebuilt, {} filled, {} wrong ICRC\n",
              event(peer, "source_received"), peer.at("flows").at("receiving").get<std::uint64_t>(),
              event(peer, "lost_packets"), event(peer, "recovered"), event(peer, "filled"),

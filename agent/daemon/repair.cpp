@@ -76,6 +76,7 @@ std::vector<RepairProcessor::PeerReport> RepairProcessor::report() const {
                       .ready = peer.ready,
                       .rtt = peer.rtt,
                       .measured_loss = peer.measured_loss,
+                      .strengths = peer.strengths,
                       .sending_flows = peer.sending_flows,
                       .receiving_flows = peer.receiving_flows,
                       .held_frames = peer.held_frames,

@@ -41,6 +41,7 @@ class RepairProcessor final : public dataplane::Processor {
     bool ready = false;
     std::optional<recovery::Time> rtt;
     wire::LossCounts measured_loss;
+    std::vector<recovery::CodingPlanner::StreamStrength> strengths;
     std::size_t sending_flows = 0;
     std::size_t receiving_flows = 0;
     std::size_t held_frames = 0;

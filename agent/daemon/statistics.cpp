@@ -36,6 +36,15 @@ json peer_json(const RepairProcessor::PeerReport& peer, const recovery::PolicyTa
       if (count != 0) events[std::string(recovery::kEventNames[i])][policy.classes[class_id].name] = count;
     }
   }
+  json strengths = json::array();
+  for (const auto& [stream, strength] : peer.strengths) {
+    strengths.push_back({{"class", policy.classes[stream.class_id].name},
+                         {"level", stream.level},
+                         {"k", strength.columns},
+                         {"r", strength.rows},
+                         {"interleave", strength.interleave},
+                         {"overhead", strength.overhead}});
+  }
   const wire::LossCounts& loss = peer.measured_loss;
   json rtt_ms = nullptr;
   if (peer.rtt) rtt_ms = std::chrono::duration<double, std::milli>(*peer.rtt).count();
@@ -50,6 +59,7 @@ json peer_json(const RepairProcessor::PeerReport& peer, const recovery::PolicyTa
             {"loss_runs", loss.loss_runs},
             {"ce_marked_packets", loss.ce_marked_packets},
             {"undecodable_packets", loss.undecodable_packets}}},
+          {"strengths", std::move(strengths)},
           {"events", std::move(events)}};
 }
 

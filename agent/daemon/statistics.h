@@ -16,7 +16,8 @@
 namespace weft::daemon {
 
 // What recovery counted of one peer: {"name", "ready", "rtt_ms" (null while unknown), "flows": {...}, "frames":
-// {...}, "measured_loss": {...} (of what we send, as the peer reports it), "events": {EVENT: {CLASS: count}}}.
+// {...}, "measured_loss": {...} (of what we send, as the peer reports it), "strengths": [{"class", "level", "k", "r",
+// "interleave", "overhead"}] (of what is coded adaptively now), "events": {EVENT: {CLASS: count}}}.
 nlohmann::json peer_json(const RepairProcessor::PeerReport& peer, const recovery::PolicyTable& policy);
 
 // What the control thread counts.

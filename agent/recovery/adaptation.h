@@ -67,6 +67,9 @@ class StrengthController {
   const fec::Strength* choose(const LevelPolicy& level, const FecPolicy& fec, const PathState& path,
                               const StreamState& stream);
 
+  // What choose() said last; nullptr: not coded.
+  const fec::Strength* chosen() const { return coded_ ? &strength_ : nullptr; }
+
   // The repairs that bring a block that closes with `columns` to the target: fewer than a full one's. After choose().
   unsigned rows_for(unsigned columns) const { return rows_for_[columns]; }
 

@@ -67,6 +67,17 @@ std::optional<GroupPlan> CodingPlanner::plan(wire::StreamId stream, const Stream
                                                               strength->columns, strength->rows)};
 }
 
+std::vector<CodingPlanner::StreamStrength> CodingPlanner::strengths() const {
+  std::vector<StreamStrength> all;
+  for (std::size_t i = 0; i < controllers_.size(); ++i) {
+    if (controllers_[i] == nullptr) continue;
+    const wire::StreamId stream{.class_id = static_cast<std::uint8_t>(i / kLevels),
+                                .level = static_cast<std::uint8_t>(i % kLevels)};
+    if (const fec::Strength* strength = controllers_[i]->chosen()) all.push_back({stream, *strength});
+  }
+  return all;
+}
+
 unsigned CodingPlanner::rows_for(wire::StreamId stream, const GroupPlan& plan, unsigned columns) const {
   const unsigned most = std::min(plan.r, columns);
   const auto& controller = controllers_[stream.class_id * kLevels + stream.level];

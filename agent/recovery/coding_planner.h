@@ -5,6 +5,7 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "agent/recovery/adaptation.h"
 #include "agent/recovery/block_group.h"
@@ -34,6 +35,12 @@ class CodingPlanner {
 
   // The plan for a stream's next group; nullopt: its packets go uncoded.
   std::optional<GroupPlan> plan(wire::StreamId stream, const StreamState& state, bool ipv6);
+  // Of every stream whose strength is adaptive and that is coded now.
+  struct StreamStrength {
+    wire::StreamId stream;
+    fec::Strength strength;
+  };
+  std::vector<StreamStrength> strengths() const;
   // How many repairs a block of `columns` packets sends that was opened by `plan`.
   unsigned rows_for(wire::StreamId stream, const GroupPlan& plan, unsigned columns) const;
   // A group is closed when it has been open for this long.

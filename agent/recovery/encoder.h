@@ -62,6 +62,7 @@ class Encoder {
   void list_flows(std::string_view peer, NewestFlows& out) const;
   // Of what this encoder's side sends, as the peer last reported.
   const wire::LossCounts& measured_loss() const { return planner_.measured_loss(); }
+  std::vector<CodingPlanner::StreamStrength> strengths() const { return planner_.strengths(); }
 
  private:
   void encode(const roce::PacketView& view, const PathHeaders& path, Tag tag, Time now);

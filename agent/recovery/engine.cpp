@@ -261,6 +261,7 @@ std::vector<Engine::PeerStatus> Engine::status() const {
                    .ready = peer->session.ready(),
                    .rtt = peer->session.rtt(),
                    .measured_loss = peer->encoder.measured_loss(),
+                   .strengths = peer->encoder.strengths(),
                    .sending_flows = peer->encoder.flows(),
                    .receiving_flows = peer->restorer.flows(),
                    .held_frames = peer->restorer.held_frames(),

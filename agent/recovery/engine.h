@@ -82,6 +82,7 @@ class Engine {
     bool ready = false;
     std::optional<Time> rtt;
     wire::LossCounts measured_loss;  // of what we send to it, as it last reported
+    std::vector<CodingPlanner::StreamStrength> strengths;
     std::size_t sending_flows = 0;
     std::size_t receiving_flows = 0;
     std::size_t held_frames = 0;
