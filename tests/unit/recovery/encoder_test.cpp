@@ -449,5 +449,25 @@ TEST(Encoder, AckCopiesLeaveTokensForFeedback) {
   }
 }
 
+// Repairs are paid for by what was sent, control packets by what was received: neither spends the other's tokens.
+TEST(Encoder, RepairsSpendTheirOwnTokensOnly) {
+  constexpr double kOverhead = 0.02;
+  EncoderRig rig(test::seed(), fixed({.k = 8, .r = 8, .interleave = 1}), EncoderLimits(),
+                 {.max_overhead = kOverhead});
+  WriteFlow flow(17);
+  for (const Bytes& frame : flow.message(1 << 20)) {
+    rig.send(frame, {});
+    rig.advance(kPacketTime);
+  }
+  const double bound =
+      repair_bucket_limits(kOverhead).depth_bytes + kOverhead * static_cast<double>(rig.wan().source_bytes);
+  EXPECT_LE(static_cast<double>(rig.wan().overhead_bytes), bound);
+  EXPECT_GT(static_cast<double>(rig.wan().overhead_bytes), bound / 2);
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_EQ(rig.sender.send(wire::PacketType::kFeedback, kClassExact, empty_feedback(), rig.now()),
+              SendResult::kSent);
+  }
+}
+
 }  // namespace
 }  // namespace weft::recovery
