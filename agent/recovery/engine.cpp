@@ -8,6 +8,7 @@ namespace {
 
 wire::SessionConfig session_config(const EngineConfig& config, const PeerConfig& peer) {
   std::vector<std::string_view> class_names;
+  class_names.reserve(config.policy.classes.size());
   for (const ClassPolicy& policy : config.policy.classes)
     class_names.emplace_back(policy.name);
   return {.psk = peer.psk,
@@ -256,6 +257,7 @@ void Engine::resume_after_stall(Time now) {
 
 std::vector<Engine::PeerStatus> Engine::status() const {
   std::vector<PeerStatus> all;
+  all.reserve(peers_.size());
   for (const auto& peer : peers_) {
     all.push_back({.name = peer->config.name,
                    .ready = peer->session.ready(),

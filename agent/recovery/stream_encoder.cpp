@@ -72,8 +72,7 @@ bool StreamEncoder::code(const SourcePacket& packet, Time now) {
 bool StreamEncoder::add_to_group(const SourcePacket& packet, const fec::SourceSymbol& symbol, Time now) {
   const wire::Repair::Source source{
       .flow = packet.flow.id, .psn = packet.view.psn(), .fingerprint = packet.view.fingerprint()};
-  constexpr std::uint8_t kCongestionExperienced = 3;
-  if (!open_->add(source, symbol, packet.view.ecn() == kCongestionExperienced)) return false;
+  if (!open_->add(source, symbol, packet.view.ecn() == roce::kEcnCe)) return false;
   open_->note_packet(packet.flow.key, packet.path, now);
   ++next_ordinal_;
   return true;
@@ -84,12 +83,12 @@ bool StreamEncoder::open_group(const SourcePacket& packet, Time now) {
       stream_, {.packets_per_second = rate_.packets_per_second(), .packet_bytes = rate_.largest_bytes()},
       packet.view.ipv6());
   if (!plan) return false;
-  // A group that could not send one row of repairs would cost time and protect nothing. What its own packets will earn by
-  // the time it closes counts.
+  // A group that could not send one row of repairs would cost time and protect nothing. What its own packets will earn
+  // by the time it closes counts.
   const double earned = links_.planner.policy().fec.max_overhead * plan->k * plan->interleave *
                         static_cast<double>(rate_.largest_bytes());
-  if (static_cast<double>(links_.sender.repair_budget_bytes()) + earned <
-      static_cast<double>(plan->repair_bytes / plan->r)) {
+  const double row_bytes = static_cast<double>(plan->repair_bytes) / plan->r;
+  if (static_cast<double>(links_.sender.repair_budget_bytes()) + earned < row_bytes) {
     links_.counters.add(Event::kEncodeSkippedOverhead, stream_.class_id);
     return false;
   }
