@@ -14,14 +14,6 @@ constexpr std::int32_t kEpochPackets = 1 << 20;
 // first transmissions.
 constexpr std::size_t kMaxFlows = 65536;
 
-// The type of a Weft packet, or nothing when the payload is somebody else's.
-std::optional<wire::PacketType> weft_type(ByteView udp_payload) {
-  if (udp_payload.size() < wire::kEnvelopeBytes || load_be32(udp_payload.data()) != wire::kMagic) {
-    return std::nullopt;
-  }
-  return static_cast<wire::PacketType>(udp_payload[5]);
-}
-
 }  // namespace
 
 std::string_view name_of(PacketKind kind) {
@@ -44,7 +36,7 @@ Classified Classifier::classify(ByteView frame, const IpFrame& ip) {
   Classified result;
   const IpFrame::Udp udp = ip.udp(frame);
   if (udp.destination_port == weft_port_) {
-    if (const auto type = weft_type(udp.payload)) {
+    if (const auto type = wire::looks_like_weft(udp.payload)) {
       result.kind = *type == wire::PacketType::kRepair ? PacketKind::kRepair : PacketKind::kControl;
     }
     return result;

@@ -39,9 +39,7 @@ std::optional<roce::UdpDatagram> parse_weft(const CapturedPacket& packet) {
   } else if (const auto skipped = bytes_before_ip(packet)) {
     datagram = roce::UdpDatagram::parse_ip(packet.bytes.subspan(*skipped), packet.wire_bytes - *skipped);
   }
-  const bool has_magic = datagram && datagram->payload.size() >= sizeof(wire::kMagic) &&
-                         load_be32(datagram->payload.data()) == wire::kMagic;
-  return has_magic ? datagram : std::nullopt;
+  return datagram && wire::has_magic(datagram->payload) ? datagram : std::nullopt;
 }
 
 std::string_view kind_of(Reject reject) { return roce::is_malformed(reject) ? "malformed" : "other"; }

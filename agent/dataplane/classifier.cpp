@@ -6,10 +6,18 @@
 #include <string_view>
 #include <tuple>
 
+#include "agent/roce/headers.h"
+#include "agent/wire/format.h"
+
 namespace weft::dataplane {
 namespace {
 
 constexpr unsigned kIpv4PrefixShift = 96;  // ::ffff:0:0/96
+
+// What the programs' header has to spell again, since it is C.
+static_assert(WEFT_WIRE_MAGIC == wire::kMagic);
+static_assert(WEFT_MAX_CLASSES == recovery::kMaxClasses);
+static_assert(WEFT_MAX_VLAN_TAGS == roce::kMaxVlanTags);
 
 // The bytes of a map value as an ABI struct; zero when there is no entry.
 template <class T>

@@ -53,9 +53,7 @@ void write_header(const Header& header, MutableByteView out) {
 }
 
 tl::expected<Header, Refusal> parse_header(ByteView udp_payload) {
-  if (udp_payload.size() < 4 || load_be32(udp_payload.data()) != kMagic) {
-    return tl::unexpected(Refusal::kNotWeft);
-  }
+  if (!has_magic(udp_payload)) return tl::unexpected(Refusal::kNotWeft);
   if (udp_payload.size() < kEnvelopeBytes) return tl::unexpected(Refusal::kMalformed);
   if (udp_payload[4] != kVersion) return tl::unexpected(Refusal::kOtherVersion);
   const auto type = looks_like_weft(udp_payload);
