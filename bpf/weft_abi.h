@@ -8,12 +8,12 @@
 //
 // Who writes what:
 //   config, dscp_tags, qp_tags, message_tags, peers, local_addresses   user space; the programs read
-//   heartbeats        the data-path thread of each queue, through mmap; the programs read
-//   flows             both: the programs add a flow when they first take a packet of it and note its
-//   messages;
-//                     user space adds learned flows, sheds, and removes idle ones
-//   pairs             both, likewise: the address pairs between which some flow is protected
-//   counters          the programs, per CPU; user space sums
+//   heartbeats           the data-path thread of each queue, through mmap; the programs read
+//   flows                both: the programs add a flow when they first take a packet of it and note its
+//                        messages; user space adds flows the peer announced, sheds flows, and removes those
+//                        that are idle
+//   pairs                both, likewise: the address pairs between which some flow is protected
+//   counters             the programs, per CPU; user space sums
 //   xsks_lan, xsks_wan   user space: the socket of each queue
 //
 // A packet that is not taken is never touched. In doubt the programs pass: without a program, a socket or a
