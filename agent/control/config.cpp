@@ -31,13 +31,13 @@ constexpr std::array<std::pair<std::string_view, Mode>, 3> kModes = {
 Result<Role> parse_role(std::string_view text) {
   if (text == "gateway") return Role::kGateway;
   if (text == "host") return Role::kHost;
-  return fail(fmt::format("unknown kind '{}'", text), {}, "\"gateway\" or \"host\"");
+  return fail(fmt::format("unknown kind '{}'", text), {}, R"("gateway" or "host")");
 }
 
 Result<XdpMode> parse_xdp_mode(std::string_view text) {
   if (text == "native") return XdpMode::kNative;
   if (text == "generic") return XdpMode::kGeneric;
-  return fail(fmt::format("unknown mode '{}'", text), {}, "\"native\" or \"generic\"");
+  return fail(fmt::format("unknown mode '{}'", text), {}, R"("native" or "generic")");
 }
 
 Result<std::string> parse_interface(std::string_view text) {
@@ -229,7 +229,7 @@ std::string_view mode_name(Mode mode) {
 Result<Mode> parse_mode(std::string_view text) {
   const auto found = std::ranges::find(kModes, text, &std::pair<std::string_view, Mode>::first);
   if (found != kModes.end()) return found->second;
-  return fail(fmt::format("unknown mode '{}'", text), {}, "\"protect\", \"observe\" or \"bypass\"");
+  return fail(fmt::format("unknown mode '{}'", text), {}, R"("protect", "observe" or "bypass")");
 }
 
 Result<Config> parse_config(std::string_view text, const std::string& path) {

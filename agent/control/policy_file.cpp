@@ -81,7 +81,7 @@ void read_after(TomlReader& reader, ClassPolicy& policy) {
     } else if (word == "retransmit") {
       reader.fail_at(element, fmt::format("'retransmit': {}", kNotInThisVersion), hint);
     } else {
-      reader.fail_at(element, "'after' knows \"fill\" and \"release\"", hint);
+      reader.fail_at(element, R"('after' knows "fill" and "release")", hint);
     }
   }
   const bool repeated = std::ranges::adjacent_find(after) != after.end();
@@ -159,7 +159,7 @@ void read_classes(TomlReader& root, const std::string& path, PolicyTable& table)
 Result<recovery::CodeKind> parse_code(std::string_view text) {
   if (text == "rs") return recovery::CodeKind::kReedSolomon;
   if (text == "xor") return recovery::CodeKind::kXor;
-  return fail(fmt::format("unknown code '{}'", text), {}, "\"rs\" or \"xor\"");
+  return fail(fmt::format("unknown code '{}'", text), {}, R"("rs" or "xor")");
 }
 
 Result<std::uint32_t> parse_message_bytes(std::string_view text) {
@@ -187,6 +187,7 @@ Result<Tag> parse_tag(std::string_view text, const PolicyTable& table) {
   const auto id = table.find(text.substr(0, colon));
   if (!id) {
     std::vector<std::string_view> names;
+    names.reserve(table.classes.size());
     for (const ClassPolicy& policy : table.classes) {
       names.push_back(policy.name);
     }
@@ -236,7 +237,7 @@ void read_tags(TomlReader& root, const std::string& path, TrafficPolicy& policy)
 Result<EndpointRecovery> parse_recovery(std::string_view text) {
   if (text == "gbn") return EndpointRecovery::kGoBackN;
   if (text == "sr") return EndpointRecovery::kSelectiveRepeat;
-  return fail(fmt::format("unknown recovery '{}'", text), {}, "\"gbn\" or \"sr\"");
+  return fail(fmt::format("unknown recovery '{}'", text), {}, R"("gbn" or "sr")");
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ int perform(const Call& call, void (*print)(const json& result)) {
 // Sum over classes.
 std::uint64_t event(const json& peer, const char* name) {
   std::uint64_t sum = 0;
-  const auto events = peer.at("events");
+  const json& events = peer.at("events");
   if (const auto found = events.find(name); found != events.end()) {
     for (const json& count : *found)
       sum += count.get<std::uint64_t>();

@@ -47,11 +47,11 @@ std::vector<std::string> assumptions(const fec::StrengthQuery& query, const fec:
                                query.target_residual, query.max_overhead));
   }
   if (!strength.fits_hold_bound) {
-    list.push_back(
+    list.emplace_back(
         "a group takes longer than packets may be held: early losses in it are recovered too late, and its "
         "blocks are closed by time");
   }
-  list.push_back("the agent rounds its estimates to the safe side by up to a fifth before it asks");
+  list.emplace_back("the agent rounds its estimates to the safe side by up to a fifth before it asks");
   return list;
 }
 
