@@ -1,6 +1,7 @@
 #include "agent/recovery/block_group.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace weft::recovery {
 
@@ -28,8 +29,10 @@ void BlockGroup::open(wire::StreamId stream, std::uint32_t first_ordinal, const 
 
 bool BlockGroup::add(const wire::Repair::Source& source, const fec::SourceSymbol& symbol, bool ce_marked) {
   Block& block = blocks_[packets_ % plan_.interleave];
-  if (!block.list.fits(source) || !block.encoder.add(symbol.pieces())) return false;
-  block.list.add(source);
+  if (!symbol_fits(symbol.bytes()) || !block.list.add(source)) return false;
+  // A list ends where a block has no more columns.
+  [[maybe_unused]] const bool added = block.encoder.add(symbol.pieces());
+  assert(added);
   block.ce_seen = block.ce_seen || ce_marked;
   ++packets_;
   return true;

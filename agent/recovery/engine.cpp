@@ -62,6 +62,7 @@ struct Engine::Peer {
   const PeerConfig& config;
   Counters counters;
   wire::PeerSession session;
+  std::optional<Time> session_ran_at;
   WeftSender sender;
   Encoder encoder;
   Restorer restorer;
@@ -115,7 +116,8 @@ void Engine::from_lan(FrameId frame, const roce::PacketView& view, Tag tag, Time
   peer->session.on_data(now);
   peer->restorer.on_lan_packet(view, now);
   peer->encoder.on_source(frame, view, tag, now);
-  run_session(*peer, now);
+  // The packets of a batch share their time: what the session is due was done with the first of them.
+  if (peer->session_ran_at != now) run_session(*peer, now);
 }
 
 void Engine::from_wan(FrameId frame, const roce::PacketView& view, Time now) {
@@ -210,6 +212,7 @@ void Engine::handle_events(Peer& peer, Time now) {
 }
 
 void Engine::run_session(Peer& peer, Time now) {
+  peer.session_ran_at = now;
   peer.session.tick(now);
   handle_events(peer, now);
   if (peer.session.hello_due(now)) {

@@ -68,12 +68,14 @@ bool RepairListBuilder::Entry::extend(const Repair::Source& source) {
   const std::int32_t distance = roce::psn_distance(last_psn, source.psn);
   if (flow != source.flow || distance < 0) return false;
   const auto difference = static_cast<std::uint32_t>(distance);
+  // gcd(0, x) = x: the second PSN of an entry sets its stride; later ones can only make it finer. Most do not.
   Entry extended = *this;
-  // gcd(0, x) = x: the second PSN of an entry sets its stride; later ones can only make it finer.
-  extended.common_divisor = std::gcd(common_divisor, difference);
-  extended.longest = std::max(longest, difference);
+  if (difference != common_divisor) {
+    extended.common_divisor = std::gcd(common_divisor, difference);
+    extended.longest = std::max(longest, difference);
+    if (extended.longest > kMaxStep * extended.stride()) return false;
+  }
   extended.last_psn = source.psn;
-  if (extended.longest > kMaxStep * extended.stride()) return false;
   *this = extended;
   return true;
 }
@@ -88,11 +90,6 @@ bool RepairListBuilder::place(const Repair::Source& source, Placement& placement
                .entry = {.flow = source.flow, .first_psn = source.psn, .last_psn = source.psn}};
   return entry_count_ < kMaxListEntries &&
          encoded_bytes() + kListEntryBytes + kListSymbolBytes <= max_list_bytes_;
-}
-
-bool RepairListBuilder::fits(const Repair::Source& source) const {
-  Placement placement;
-  return place(source, placement);
 }
 
 bool RepairListBuilder::add(const Repair::Source& source) {

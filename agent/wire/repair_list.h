@@ -30,9 +30,7 @@ class RepairListBuilder {
   // `max_list_bytes`: what encoded_bytes() may not exceed.
   explicit RepairListBuilder(std::size_t max_list_bytes) : max_list_bytes_(max_list_bytes) {}
 
-  // Whether `source` can still be named. When not, close the block.
-  bool fits(const Repair::Source& source) const;
-  // Adds it; false, and nothing changes, when it does not fit.
+  // Adds it. False, and nothing changes, when it cannot be named any more: close the block.
   bool add(const Repair::Source& source);
   void clear();
 

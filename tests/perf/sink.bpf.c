@@ -1,6 +1,14 @@
-// Counts stamped frames and their latency, and drops them.
+// Counts stamped frames and their latency, and an agent's repairs and manifests, and drops them. The rest goes to the
+// stack, where an answering peer listens.
 #include "bpf/kernel.h"
 #include "tests/perf/stamp.h"
+
+#define UDP_OFFSET (14 + 20)
+#define WEFT_OFFSET (UDP_OFFSET + 8)
+#define WEFT_UDP_PORT 4793
+#define WEFT_MAGIC 0x57454654
+#define WEFT_MANIFEST 4
+#define WEFT_REPAIR 5
 
 struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -9,10 +17,47 @@ struct {
   __type(value, __u64);
 } latency_us SEC(".maps");
 
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(map_flags, BPF_F_MMAPABLE);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, struct arrivals);
+} arrivals SEC(".maps");
+
+struct weft_packet {
+  struct udphdr udp;
+  __be32 magic;
+  __u8 version;
+  __u8 type;
+};
+
+// What a source and a repair for it have in common ends here.
+static __always_inline int on_weft_packet(void* data, void* end, struct arrivals* seen) {
+  struct weft_packet* packet = data + UDP_OFFSET;
+  if ((void*)(packet + 1) > end || packet->udp.dest != bpf_htons(WEFT_UDP_PORT) ||
+      packet->magic != bpf_htonl(WEFT_MAGIC))
+    return XDP_PASS;
+  if (packet->type == WEFT_REPAIR) {
+    __sync_fetch_and_add(&seen->repairs, 1);
+    __sync_fetch_and_add(&seen->repair_bytes, bpf_ntohs(packet->udp.len) + sizeof(struct iphdr));
+    return XDP_DROP;
+  }
+  if (packet->type != WEFT_MANIFEST) return XDP_PASS;
+  __sync_fetch_and_add(&seen->manifests, 1);
+  return XDP_DROP;
+}
+
 SEC("xdp.frags")
 int sink(struct xdp_md* ctx) {
-  struct stamp* stamp = (void*)(long)ctx->data + STAMP_OFFSET;
-  if ((void*)(stamp + 1) > (void*)(long)ctx->data_end || stamp->magic != STAMP_MAGIC) return XDP_PASS;
+  void* data = (void*)(long)ctx->data;
+  void* end = (void*)(long)ctx->data_end;
+  __u32 zero = 0;
+  struct arrivals* seen = bpf_map_lookup_elem(&arrivals, &zero);
+  struct stamp* stamp = data + STAMP_OFFSET;
+  if (!seen || (void*)(stamp + 1) > end) return XDP_PASS;
+  if (stamp->magic != STAMP_MAGIC) return on_weft_packet(data, end, seen);
+  __sync_fetch_and_add(&seen->frames, 1);
   __u64 us = (bpf_ktime_get_ns() - stamp->sent_ns) / 1000;
   __u32 bucket = us < LATENCY_BUCKETS ? us : LATENCY_BUCKETS - 1;
   __u64* count = bpf_map_lookup_elem(&latency_us, &bucket);

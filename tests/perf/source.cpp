@@ -1,7 +1,9 @@
-// Sends stamped RoCE frames at a rate, or as fast as it goes, through an AF_XDP socket.
+// Sends stamped RoCE frames through an AF_XDP socket: at a rate, or with RATE 0 as fast as they arrive at the sink, never
+// more than a window of them under way, as an endpoint would. So the fastest a forwarder can be is found without losses,
+// which an agent would answer by leaving the flow to the bridge.
 //
-//   source INTERFACE SRC_MAC DST_MAC SRC DST FRAME_BYTES RATE_PPS SECONDS     RATE 0: no limit
-// Prints {"sent", "cpu_ns"}: frames, and the processor time they took up to the first receiver.
+//   source INTERFACE SRC_MAC DST_MAC SRC DST FRAME_BYTES RATE_PPS SECONDS ARRIVALS_MAP
+// Prints {"sent", "ns"}: frames, and the time from the first to the end.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -9,6 +11,10 @@
 #include <ctime>
 #include <string>
 
+#include <bpf/bpf.h>
+#include <sys/mman.h>
+
+#include "agent/base/unique_fd.h"
 #include "agent/dataplane/xsk_socket.h"
 #include "agent/roce/builder.h"
 #include "tests/perf/stamp.h"
@@ -21,6 +27,10 @@ using dataplane::kChunkBytes;
 constexpr std::uint32_t kBatch = 32;
 constexpr std::uint32_t kChunks = dataplane::kTxRingEntries;
 constexpr std::uint8_t kDscp = 10;
+// Several batches of a forwarder, and less than its receive ring holds.
+constexpr std::uint64_t kWindow = 512;
+// With nothing arriving for this long what is under way is lost.
+constexpr std::uint64_t kLostAfterNs = 20'000'000;
 
 std::uint64_t now_ns() {
   timespec now{};
@@ -42,6 +52,42 @@ roce::MacAddress parse_mac(const char* text) {
   }
   return mac;
 }
+
+// Frames that have arrived at the sink.
+const volatile __u64& arrived_frames(const char* map_id) {
+  const UniqueFd map(bpf_map_get_fd_by_id(static_cast<std::uint32_t>(std::strtoul(map_id, nullptr, 10))));
+  void* memory = mmap(nullptr, sizeof(arrivals), PROT_READ, MAP_SHARED, map.get(), 0);
+  if (memory == MAP_FAILED) {
+    std::perror("arrivals");
+    std::exit(1);
+  }
+  return static_cast<const volatile arrivals*>(memory)->frames;
+}
+
+// Keeps at most kWindow frames under way.
+class Window {
+ public:
+  explicit Window(const volatile __u64& arrived) : arrived_(arrived), gone_(arrived) {}
+
+  // How many of the next frames may go.
+  std::uint64_t open(std::uint64_t sent, std::uint64_t now) {
+    const std::uint64_t arrived = arrived_;
+    if (arrived != seen_) {
+      seen_ = arrived;
+      seen_at_ = now;
+    } else if (now - seen_at_ > kLostAfterNs) {
+      gone_ = arrived - sent;
+      seen_at_ = now;
+    }
+    return kWindow - (sent - (arrived - gone_));
+  }
+
+ private:
+  const volatile __u64& arrived_;
+  std::uint64_t gone_;  // what had arrived before, less what was lost
+  std::uint64_t seen_ = 0;
+  std::uint64_t seen_at_ = 0;
+};
 
 // A frame with everything right but PSN, stamp and ICRC, which each copy gets when it is sent.
 Bytes template_frame(char** argv, std::size_t frame_bytes) {
@@ -69,8 +115,10 @@ void write_frame(std::uint8_t* to, const Bytes& frame, std::uint32_t psn) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 9) {
-    std::fprintf(stderr, "usage: source INTERFACE SRC_MAC DST_MAC SRC DST FRAME_BYTES RATE_PPS SECONDS\n");
+  if (argc != 10) {
+    std::fprintf(
+        stderr,
+        "usage: source INTERFACE SRC_MAC DST_MAC SRC DST FRAME_BYTES RATE_PPS SECONDS ARRIVALS_MAP\n");
     return 2;
   }
   const Bytes frame = template_frame(argv, std::strtoul(argv[6], nullptr, 10));
@@ -81,13 +129,14 @@ int main(int argc, char** argv) {
 
   std::uint32_t free_chunks = kChunks;
   std::uint64_t sent = 0;
+  Window window(arrived_frames(argv[9]));
   const std::uint64_t started = now_ns();
   for (std::uint64_t now = started; now - started < duration_ns; now = now_ns()) {
     const std::uint32_t done = socket.completion().available(kChunks);
     socket.completion().release(done);
     free_chunks += done;
     // Paced frames go one by one: a batch would be a queue before the first hop.
-    std::uint64_t due = kBatch;
+    std::uint64_t due = rate > 0 ? 0 : window.open(sent, now);
     if (rate > 0) due = static_cast<std::uint64_t>(static_cast<double>(now - started) * 1e-9 * rate) - sent;
     const std::uint32_t batch = std::min({static_cast<std::uint32_t>(std::min<std::uint64_t>(due, kBatch)),
                                           free_chunks, socket.tx().free_entries()});
@@ -101,9 +150,7 @@ int main(int argc, char** argv) {
     socket.tx().submit();
     if (socket.tx().outstanding() > 0) socket.kick_transmit();
   }
-  timespec cpu{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
-  std::printf("{\"sent\": %llu, \"cpu_ns\": %lld}\n", static_cast<unsigned long long>(sent),
-              static_cast<long long>(cpu.tv_sec) * 1'000'000'000 + cpu.tv_nsec);
+  std::printf("{\"sent\": %llu, \"ns\": %llu}\n", static_cast<unsigned long long>(sent),
+              static_cast<unsigned long long>(now_ns() - started));
   return 0;
 }

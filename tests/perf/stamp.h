@@ -1,5 +1,5 @@
-// What a measured frame carries: source and sink of the benchmarks agree on this. The stamp is the first payload
-// bytes of an RDMA WRITE MIDDLE over IPv4 without VLAN tags.
+// What a measured frame carries, and what the sink shows of what arrives: source and sink of the benchmarks agree on this.
+// The stamp is the first payload bytes of an RDMA WRITE MIDDLE over IPv4 without VLAN tags.
 #ifndef WEFT_TESTS_PERF_STAMP_H
 #define WEFT_TESTS_PERF_STAMP_H
 
@@ -15,5 +15,13 @@ struct stamp {
 
 // Latency histogram: one bucket per microsecond, the last for everything above.
 #define LATENCY_BUCKETS 8192
+
+// Since the sink began; in memory that both the sink and a source that knows the map's id can look at.
+struct arrivals {
+  __u64 frames;  // stamped
+  __u64 repairs;
+  __u64 repair_bytes;  // at IP level
+  __u64 manifests;
+};
 
 #endif

@@ -90,7 +90,6 @@ TEST(RepairList, SaysWhenItIsFull) {
   RepairListBuilder entries(kAmple);
   for (FlowId flow = 0; flow < kMaxListEntries; ++flow)
     EXPECT_TRUE(entries.add(source(flow, 5)));
-  EXPECT_FALSE(entries.fits(source(100, 5)));
   EXPECT_FALSE(entries.add(source(100, 5)));
   EXPECT_TRUE(entries.add(source(3, 6))) << "a listed flow still fits";
 
@@ -101,12 +100,12 @@ TEST(RepairList, SaysWhenItIsFull) {
   EXPECT_EQ(bytes.symbol_count(), 2U);
   bytes.clear();
   EXPECT_EQ(bytes.encoded_bytes(), 0U);
-  EXPECT_TRUE(bytes.fits(source(1, 7)));
+  EXPECT_TRUE(bytes.add(source(1, 7)));
 
   RepairListBuilder symbols(kAmple);
   for (std::uint32_t i = 0; i < fec::kMaxColumns; ++i)
     EXPECT_TRUE(symbols.add(source(1, i)));
-  EXPECT_FALSE(symbols.fits(source(1, fec::kMaxColumns)));
+  EXPECT_FALSE(symbols.add(source(1, fec::kMaxColumns)));
 }
 
 TEST(Repair, RoundTripInOnePacketOrTwo) {
