@@ -24,6 +24,9 @@ constexpr double kGroupShareOfBucket = 0.75;
 constexpr double kAssumedPacketsPerSecond = 1e6;
 // On a clean path the cheapest code there is will do: one repair for the longest block.
 constexpr double kNoTarget = 1;
+// Faster than this many of the largest groups in a hold makes no difference: every shape fits. A rate measured over batches
+// that share their time may be anything above.
+constexpr double kGroupsInHold = 2;
 // Runs of 1.1 packets are what independent losses look like.
 constexpr double kIndependentBelow = 0.1;
 
@@ -102,29 +105,46 @@ const fec::Strength* StrengthController::choose(const LevelPolicy& level, const 
     steady_path.rtt = duration_cast<Time>(duration<double>(seconds));
   }
   StreamState steady_stream = stream;
-  steady_stream.packets_per_second = stream.packets_per_second > 0
-                                         ? packets_per_second_.follow(stream.packets_per_second)
-                                         : kAssumedPacketsPerSecond;
+  steady_stream.packets_per_second = kAssumedPacketsPerSecond;
+  if (stream.packets_per_second > 0) {
+    const auto hold = duration<double>(coding_hold(steady_path.rtt, path.endpoint_timeout));
+    const double matters = kGroupsInHold * fec::kMaxColumns * kMaxInterleave / hold.count();
+    steady_stream.packets_per_second =
+        packets_per_second_.follow(std::min(stream.packets_per_second, matters));
+  }
   const fec::StrengthQuery query = strength_query(*level.target_residual, fec, steady_path, steady_stream);
-  if (query_ != query) recompute(query);
-  return &strength_;
+  answer(query);
+  return &answers_[current_].strength;
 }
 
-void StrengthController::recompute(const fec::StrengthQuery& query) {
-  query_ = query;
-  strength_ = chooser_.choose(query);
+void StrengthController::answer(const fec::StrengthQuery& query) {
+  if (!answers_.empty() && answers_[current_].query == query) return;
+  if (const auto known = std::ranges::find(answers_, query, &Answer::query); known != answers_.end()) {
+    current_ = static_cast<std::size_t>(known - answers_.begin());
+    return;
+  }
+  current_ = next_;
+  next_ = (next_ + 1) % kRemembered;
+  if (current_ == answers_.size()) answers_.emplace_back();
+  compute(query, answers_[current_]);
+}
+
+void StrengthController::compute(const fec::StrengthQuery& query, Answer& answer) {
+  answer.query = query;
+  const fec::Strength& strength = answer.strength = chooser_.choose(query);
   // XOR's rows share the columns among them: one left out would leave its columns without any repair.
   const bool all_rows = query.code == fec::CodeKind::kXor;
-  table_.compute(query.code, query.loss, strength_.interleave, strength_.columns);
-  const double target = std::max(query.target_residual, strength_.residual);
+  table_.compute(query.code, query.loss, strength.interleave, strength.columns);
+  const double target = std::max(query.target_residual, strength.residual);
   unsigned rows = 1;
-  for (unsigned columns = 1; columns <= strength_.columns; ++columns) {
-    while (rows < strength_.rows && table_.residual(columns, rows) > target)
+  for (unsigned columns = 1; columns <= strength.columns; ++columns) {
+    while (rows < strength.rows && table_.residual(columns, rows) > target)
       ++rows;
-    rows_for_[columns] = static_cast<std::uint8_t>(all_rows ? std::min(strength_.rows, columns) : rows);
+    answer.rows_for[columns] = static_cast<std::uint8_t>(all_rows ? std::min(strength.rows, columns) : rows);
   }
   // A group opened before may hold longer blocks: they send what they have.
-  std::fill(rows_for_.begin() + strength_.columns + 1, rows_for_.end(), std::uint8_t{fec::kMaxRows});
+  std::fill(answer.rows_for.begin() + strength.columns + 1, answer.rows_for.end(),
+            std::uint8_t{fec::kMaxRows});
 }
 
 }  // namespace weft::recovery

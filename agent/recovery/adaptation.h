@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "agent/fec/strength.h"
 #include "agent/recovery/block_group.h"
@@ -68,24 +69,35 @@ class StrengthController {
                               const StreamState& stream);
 
   // What choose() said last; nullptr: not coded.
-  const fec::Strength* chosen() const { return coded_ ? &strength_ : nullptr; }
+  const fec::Strength* chosen() const { return coded_ ? &answers_[current_].strength : nullptr; }
 
   // The repairs that bring a block that closes with `columns` to the target: fewer than a full one's. After choose().
-  unsigned rows_for(unsigned columns) const { return rows_for_[columns]; }
+  unsigned rows_for(unsigned columns) const {
+    return answers_.empty() ? fec::kMaxRows : answers_[current_].rows_for[columns];
+  }
 
  private:
-  void recompute(const fec::StrengthQuery& query);
+  struct Answer {
+    fec::StrengthQuery query;
+    fec::Strength strength;
+    std::array<std::uint8_t, fec::kMaxColumns + 1> rows_for{};
+  };
+  // An answer takes up to a millisecond to find, which every packet behind would wait for. What is measured wavers between
+  // a few steps, so the newest few are remembered.
+  static constexpr std::size_t kRemembered = 8;
+  void answer(const fec::StrengthQuery& query);
+  void compute(const fec::StrengthQuery& query, Answer& answer);
 
   Steady loss_{Steady::Safe::kHigh};
   Steady burst_beyond_one_{Steady::Safe::kHigh};
   Steady packets_per_second_{Steady::Safe::kLow};
   Steady rtt_seconds_{Steady::Safe::kHigh};
   bool coded_ = false;
-  std::optional<fec::StrengthQuery> query_;  // that was answered last
+  std::vector<Answer> answers_;
+  std::size_t current_ = 0;  // given last
+  std::size_t next_ = 0;     // to be forgotten first
   fec::StrengthChooser chooser_;
   fec::ResidualTable table_;
-  fec::Strength strength_;
-  std::array<std::uint8_t, fec::kMaxColumns + 1> rows_for_{};
 };
 
 }  // namespace weft::recovery

@@ -11,7 +11,8 @@ using roce::Psn;
 constexpr Time kMaxRnrDelay = std::chrono::microseconds(655'360);
 
 void Restorer::on_lan_packet(const roce::PacketView& view, Time now) {
-  if (!view.op().has(roce::kExtAeth)) return;  // requests and the middle of READ data say nothing about what arrived here
+  if (!view.op().has(roce::kExtAeth))
+    return;  // requests and the middle of READ data say nothing about what arrived here
   const std::optional<roce::Aeth> aeth = view.aeth();
   const Psn psn = view.psn();
   const bool nak = !roce::is_ack(aeth->syndrome);
