@@ -15,6 +15,9 @@ from testbed.netns.scenario import QUEUE_BDPS, Scenario
 from testbed.netns.topology import Topology
 from testbed.netns.wan import Wan, WanSettings
 
+# Of a round trip, by one packet in a hundred: what a busy machine adds beyond this is no property of any policy.
+TOLERATED_LATENESS = 1 / 3
+
 
 @dataclasses.dataclass(frozen=True)
 class Measurement:
@@ -30,6 +33,13 @@ class Measurement:
 def wan_settings(scenario: Scenario, lossless: bool) -> WanSettings:
     return WanSettings(rate=scenario.rate, delay=f"{scenario.rtt_ms / 2}ms", loss="0" if lossless else scenario.loss,
                        burst=1 if lossless else scenario.burst, queue=f"{QUEUE_BDPS}bdp", seed=scenario.seed)
+
+
+def check_punctual(wan_statistics: dict[str, Any], scenario: Scenario) -> None:
+    late_us = wan_statistics["late_us"]["p99"]
+    if late_us and late_us > 1000 * scenario.rtt_ms * TOLERATED_LATENESS:
+        raise VoidRun(f"the WAN emulator sent packets {late_us / 1000:.0f} ms late, which voids the run",
+                      "is the machine overloaded? try a lower --rate")
 
 
 def measure(topology: Topology, policy: Policy, scenario: Scenario, folder: pathlib.Path) -> Measurement:
@@ -56,6 +66,7 @@ def measure(topology: Topology, policy: Policy, scenario: Scenario, folder: path
         if overruns:
             raise VoidRun(f"the {role}'s socket lost {overruns} frames, which voids the run",
                           "is the machine overloaded? try a lower --rate")
+    check_punctual(statistics, scenario)
     return Measurement(policy, scenario, done, statistics, wan.losses(), agent_statistics)
 
 

@@ -19,7 +19,7 @@ from testbed.netns.topology import Topology, wan_mtu_for
 from testbed.report import table
 
 # A measurement the machine spoiled is made again this often; one busy moment need not cost a run of minutes.
-ATTEMPTS = 2
+ATTEMPTS = 3
 
 TOO_MUCH_SENT = "more was sent than windows, queue and rate allow"
 
@@ -75,7 +75,7 @@ def _measure(topology: Topology, policy: Policy, scenario: Scenario, out: pathli
         except VoidRun as error:
             if attempt + 1 == ATTEMPTS:
                 raise
-            spoiled.append(f"a first attempt at {_label(policy, scenario)} was void: {error}")
+            spoiled.append(f"an attempt at {_label(policy, scenario)} was void: {error}")
             say(f"lab: {spoiled[-1]}; once more")
     lost = tail_drops(measurement)
     if lost:

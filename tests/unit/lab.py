@@ -12,9 +12,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 
 from testbed.netns import agents, policy, results, traffic, units  # noqa: E402
 from testbed.netns.endpoints import Transfer  # noqa: E402
-from testbed.netns.errors import LabError, UsageError  # noqa: E402
+from testbed.netns.errors import LabError, VoidRun, UsageError  # noqa: E402
 from testbed.netns.demo import CELLS, POLICIES, closing  # noqa: E402
-from testbed.netns.measure import Measurement, wan_settings  # noqa: E402
+from testbed.netns.measure import Measurement, check_punctual, wan_settings  # noqa: E402
 from testbed.netns.namespace import call  # noqa: E402
 from testbed.netns.run import Sweep, judge  # noqa: E402
 from testbed.netns.scenario import Scenario  # noqa: E402
@@ -132,6 +132,13 @@ class Sweeps(unittest.TestCase):
         run["classes"]["b"]["corrupt_bytes"] = 5
         with self.assertRaisesRegex(LabError, "5 bytes"):
             judge({"runs": [run]})
+
+
+    def test_a_late_emulator_voids_a_run(self):
+        check_punctual({"late_us": {"p99": 9_000}}, Scenario(rtt="30ms"))
+        check_punctual({"late_us": {"p99": None}}, Scenario(rtt="30ms"))
+        with self.assertRaisesRegex(VoidRun, "800 ms late"):
+            check_punctual({"late_us": {"p99": 800_000}}, Scenario(rtt="30ms"))
 
 
 class TrainingTraffic(unittest.TestCase):
