@@ -47,7 +47,7 @@ class LossEstimator {
   static constexpr double kAssumedBurst = 2;
   // How many runs the assumption counts as, and after how many a run is forgotten.
   static constexpr double kAssumedRuns = 4;
-  static constexpr double kRememberedRuns = 32;
+  static constexpr double kRememberedRuns = 128;
   // The assumption would have shown dozens of losses in so many, and a path that loses one in a thousand four.
   static constexpr double kCleanPackets = 4096;
 
