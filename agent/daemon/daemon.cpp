@@ -183,7 +183,7 @@ Status Daemon::apply_tables(const control::Config& next) {
   dataplane::Classifier& classifier = datapath_->classifier();
   const dataplane::ClassifierTables tables = classifier_tables(next);
   if (next.mode != config_.mode && next.mode != control::Mode::kProtect) {
-    const Status handed = datapath_->hand_over([&] { return classifier.set_mode(tables.mode); });
+    Status handed = datapath_->hand_over([&] { return classifier.set_mode(tables.mode); });
     if (!handed) return handed;
   }
   return classifier.apply(tables, next.policy.classes);
@@ -236,7 +236,7 @@ Status Daemon::reload_config() {
 
 Status Daemon::reload() {
   notifier_.reloading();
-  const Status done = reload_config();
+  Status done = reload_config();
   if (done) {
     spdlog::info("reloaded: {}", status_line());
   } else {

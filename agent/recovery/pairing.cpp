@@ -45,6 +45,12 @@ bool Pairing::possible(FlowHandle request, roce::Psn psn) const {
   return lag > 0 && lag <= kMaxLagPackets;
 }
 
+// Behind a READ request any PSN is possible, so none says anything.
+bool Pairing::bears_out(FlowHandle request) const {
+  const RxFlow* flow = flows_.find(request);
+  return flow != nullptr && !flow->order.after_read();
+}
+
 void Pairing::start_over(const Group& group, Responder& responder, roce::Psn psn) const {
   responder.evidence = 0;
   responder.candidates.clear();
@@ -53,12 +59,13 @@ void Pairing::start_over(const Group& group, Responder& responder, roce::Psn psn
   }
 }
 
-void Pairing::prefer_same_port(Responder& responder, std::uint16_t udp_source_port) const {
+void Pairing::prefer_same_port(const Group& group, Responder& responder,
+                               std::uint16_t udp_source_port) const {
   const auto same_port = [&](FlowHandle request) {
     const RxFlow* flow = flows_.find(request);
     return flow != nullptr && flow->path.known() && flow->path.udp_source_port() == udp_source_port;
   };
-  if (std::ranges::count_if(responder.candidates, same_port) == 1)
+  if (std::ranges::count_if(group.requests, same_port) == 1)
     std::erase_if(responder.candidates, [&](FlowHandle request) { return !same_port(request); });
 }
 
@@ -101,12 +108,13 @@ std::span<const FlowHandle> Pairing::on_response(const roce::FlowKey& response, 
   std::erase_if(responder.candidates, [&](FlowHandle request) { return !possible(request, psn); });
   if (responder.candidates.empty()) {
     start_over(group, responder, psn);
-    prefer_same_port(responder, udp_source_port);
+    prefer_same_port(group, responder, udp_source_port);
   } else if (responder.candidates.size() != candidates_before) {
     responder.evidence = 0;
   }
   // The same PSN again says nothing new.
-  if (responder.candidates.size() == 1 && (responder.evidence == 0 || psn != responder.last_psn)) {
+  if (responder.candidates.size() == 1 && bears_out(responder.candidates.front()) &&
+      (responder.evidence == 0 || psn != responder.last_psn)) {
     ++responder.evidence;
     responder.last_psn = psn;
     if (responder.evidence >= kEnoughEvidence) pair(group, responder);

@@ -3,7 +3,8 @@
 //
 //   - an acknowledgement of a PSN that was not delivered to the responder is not that request flow's,
 //   - nor is one far behind what the responder has;
-//   - NICs that hash both queue pairs into the UDP source port use the same port in both directions.
+//   - NICs that hash both queue pairs into the UDP source port use the same port in both directions: where one request
+//     flow has the port of the responses, no other answers to them.
 //
 // A response flow is paired when one candidate is left and several acknowledgements have borne it out. Queue pairs that
 // run in lockstep from PSN 0 (NCCL's channels) stay ambiguous until they drift apart; a pair that is contradicted is
@@ -59,8 +60,9 @@ class Pairing {
   };
 
   bool possible(FlowHandle request, roce::Psn psn) const;
+  bool bears_out(FlowHandle request) const;
   void start_over(const Group& group, Responder& responder, roce::Psn psn) const;
-  void prefer_same_port(Responder& responder, std::uint16_t udp_source_port) const;
+  void prefer_same_port(const Group& group, Responder& responder, std::uint16_t udp_source_port) const;
   void pair(Group& group, Responder& responder);
 
   const RxFlowTable& flows_;

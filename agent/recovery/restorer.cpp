@@ -264,18 +264,15 @@ void Restorer::drain(RxFlow& flow) {
 }
 
 void Restorer::hold(RxFlow& flow, const HeldPacket& packet, Time now) {
-  const bool no_time = hold_bound() == Time::zero();
-  if (no_time || held_frames_ >= limits_.held_frames) {
-    give_up(flow, no_time ? Event::kReleasedTimeout : Event::kReleasedCap, now);
-    deliver(flow, packet, Turn::kNotIts);
-    return;
-  }
   if (const auto needless = flow.held.insert(packet)) {
     count(Event::kDuplicateDropped, flow);
     io_.release(*needless);
     return;
   }
   ++held_frames_;
+  // What may not wait goes at once, with all that waits, and counts as forwarded like them.
+  if (hold_bound() == Time::zero()) return give_up(flow, Event::kReleasedTimeout, now);
+  if (held_frames_ > limits_.held_frames) return give_up(flow, Event::kReleasedCap, now);
   count(Event::kHeld, flow);
   // Behind the same gap as the others, nothing changes.
   if (flow.held.size() == 1 || flow.held.front().frame == packet.frame) update_gap(flow, now);

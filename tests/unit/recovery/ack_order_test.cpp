@@ -53,5 +53,15 @@ TEST(AckOrder, ReadDataAcknowledgesWhatIsBeforeIt) {
   EXPECT_TRUE(order.copy_is_news(ack(9)));
 }
 
+TEST(AckOrder, ACopyOfTheQueuePairsFormerLifeIsStale) {
+  for (const std::uint32_t first : {100U, 1U << 22, 0xf00000U}) {
+    AckOrder order;
+    order.delivered(ack(0x800000));
+    order.delivered(ack(first));
+    EXPECT_FALSE(order.copy_is_news(ack(0x800000))) << first;
+    EXPECT_TRUE(order.copy_is_news(ack(first + 16))) << first;
+  }
+}
+
 }  // namespace
 }  // namespace weft::recovery
