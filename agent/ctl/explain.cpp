@@ -61,7 +61,7 @@ json explain(const recovery::PolicyTable& policy, recovery::Tag tag, const PathS
              const StreamState& stream) {
   const recovery::ClassPolicy& row = policy.classes[tag.class_id];
   const recovery::LevelPolicy& level = policy.level(tag);
-  if (!recovery::is_coded(level, path.loss.loss, false)) {
+  if (!recovery::is_coded(level, path.measured_loss, false)) {
     return {{"k", 0},
             {"r", 0},
             {"interleave", 1},
@@ -135,6 +135,7 @@ Result<Situation> understand(const Request& request) {
   situation.stream.packets_per_second =
       static_cast<double>(*rate) / 8 / static_cast<double>(situation.stream.packet_bytes);
   situation.path = {.loss = {.loss = request.loss, .burst = request.burst},
+                    .measured_loss = request.loss,
                     .rtt = *rtt,
                     .endpoint_timeout = *timeout,
                     .wan_mtu_bytes = request.mtu_bytes,

@@ -76,43 +76,60 @@ bool is_coded(const LevelPolicy& level, double loss, bool was_coded) {
   return loss > (was_coded ? level.uncoded_below_loss / 2 : level.uncoded_below_loss);
 }
 
-double Steady::follow(double value) {
-  const bool high = safe_ == Safe::kHigh;
-  const bool must_move = high ? value > held_ : value < held_;
-  const bool far_off = high ? value < held_ / 2 : value > held_ * 2;
-  if (!must_move && !far_off) return held_;
-  // Fine enough that a value that wobbles by a fifth stays on its step.
-  constexpr double kStepsPerDoubling = 4;
+double Steady::rounded(double value) const {
+  if (value <= 0) return 0;
+  constexpr double kStepsPerDoubling = 8;
   // A value that is a step already stays itself.
   constexpr double kOnStep = 1e-9;
-  const double steps = value > 0 ? kStepsPerDoubling * std::log2(value) : 0;
-  const double rounded = high ? std::ceil(steps - kOnStep) : std::floor(steps + kOnStep);
-  held_ = value > 0 ? std::exp2(rounded / kStepsPerDoubling) : 0;
+  const double steps = kStepsPerDoubling * std::log2(value);
+  return std::exp2((safe_ == Safe::kHigh ? std::ceil(steps - kOnStep) : std::floor(steps + kOnStep)) /
+                   kStepsPerDoubling);
+}
+
+double Steady::follow(double value) {
+  const double step = rounded(value);
+  if (step == held_) {
+    in_a_row_ = 0;
+    return held_;
+  }
+  const bool far_off = safe_ == Safe::kHigh ? value < held_ / 2 : value > held_ * 2;
+  if (!safer(step, held_) && !far_off) {
+    if (in_a_row_ == 0 || safer(step, outermost_)) outermost_ = step;
+    if (++in_a_row_ != settled_after_) return held_;
+    held_ = outermost_;
+  } else {
+    held_ = step;
+  }
+  in_a_row_ = 0;
   return held_;
+}
+
+PathState SteadyPath::follow(const PathState& measured) {
+  PathState steady = measured;
+  const double beyond_one = measured.loss.burst - 1;
+  steady.loss =
+      fec::sane({.loss = loss_.follow(measured.loss.loss),
+                 .burst = 1 + burst_beyond_one_.follow(beyond_one < kIndependentBelow ? 0 : beyond_one)});
+  if (measured.rtt) {
+    const double seconds = rtt_seconds_.follow(duration<double>(*measured.rtt).count());
+    steady.rtt = duration_cast<Time>(duration<double>(seconds));
+  }
+  return steady;
 }
 
 const fec::Strength* StrengthController::choose(const LevelPolicy& level, const FecPolicy& fec,
                                                 const PathState& path, const StreamState& stream) {
-  coded_ = is_coded(level, path.loss.loss, coded_);
+  coded_ = is_coded(level, path.measured_loss, coded_);
   if (!coded_) return nullptr;
-  const double beyond_one = path.loss.burst - 1;
-  PathState steady_path = path;
-  steady_path.loss =
-      fec::sane({.loss = loss_.follow(path.loss.loss),
-                 .burst = 1 + burst_beyond_one_.follow(beyond_one < kIndependentBelow ? 0 : beyond_one)});
-  if (path.rtt) {
-    const double seconds = rtt_seconds_.follow(duration<double>(*path.rtt).count());
-    steady_path.rtt = duration_cast<Time>(duration<double>(seconds));
-  }
   StreamState steady_stream = stream;
   steady_stream.packets_per_second = kAssumedPacketsPerSecond;
   if (stream.packets_per_second > 0) {
-    const auto hold = duration<double>(coding_hold(steady_path.rtt, path.endpoint_timeout));
+    const auto hold = duration<double>(coding_hold(path.rtt, path.endpoint_timeout));
     const double matters = kGroupsInHold * fec::kMaxColumns * kMaxInterleave / hold.count();
     steady_stream.packets_per_second =
         packets_per_second_.follow(std::min(stream.packets_per_second, matters));
   }
-  const fec::StrengthQuery query = strength_query(*level.target_residual, fec, steady_path, steady_stream);
+  const fec::StrengthQuery query = strength_query(*level.target_residual, fec, path, steady_stream);
   answer(query);
   return &answers_[current_].strength;
 }

@@ -2,8 +2,9 @@
 // change.
 //
 //   LossEstimator ──loss, burst──┐
-//   PacketRate ──rate, size──────┼─▶ strength_query ─▶ StrengthController ─▶ fec::StrengthChooser
-//   session ──RTT────────────────┘        (the same for `weftctl explain`)
+//   session ──RTT────────────────┴─▶ SteadyPath ─┐
+//   PacketRate ──rate, size──────────────────────┴─▶ StrengthController ─▶ strength_query ─▶ fec::StrengthChooser
+//                                                                        (the same for `weftctl explain`)
 #pragma once
 
 #include <array>
@@ -20,8 +21,9 @@
 namespace weft::recovery {
 
 struct PathState {
-  fec::LossModel loss;
-  bool clean = false;  // LossEstimator::clean(): the floor will do
+  fec::LossModel loss;       // what codes are chosen for
+  double measured_loss = 0;  // as estimated: whether a class is coded at all goes by this
+  bool clean = false;        // LossEstimator::clean(): the floor will do
   std::optional<Time> rtt;
   Time endpoint_timeout{};
   std::size_t wan_mtu_bytes = 1500;
@@ -48,23 +50,47 @@ fec::StrengthQuery strength_query(double target_residual, const FecPolicy& fec, 
 // halved.
 bool is_coded(const LevelPolicy& level, double loss, bool was_coded);
 
-// A number that is only ever rounded, to a quarter of a doubling, in the direction that is safe; it moves at
-// once in that direction, and in the other when it is off by more than a factor of two.
+// A measured number as strength goes by it: rounded to an eighth of a doubling in the direction that is safe. It moves
+// at once in that direction, and in the other when it is off by more than a factor of two or when it has settled: so many
+// values in a row were at least a step away. Then it moves to the outermost of them.
 class Steady {
  public:
   enum class Safe : std::uint8_t { kHigh, kLow };
-  explicit Steady(Safe safe) : safe_(safe) {}
+  // `settled_after` 0: a factor of two it must be.
+  explicit Steady(Safe safe, unsigned settled_after = 0) : safe_(safe), settled_after_(settled_after) {}
   double follow(double value);
 
  private:
+  double rounded(double value) const;
+  // Whether `a` is further on the safe side than `b`.
+  bool safer(double a, double b) const { return safe_ == Safe::kHigh ? a > b : a < b; }
+
   Safe safe_;
+  unsigned settled_after_;
   double held_ = 0;
+  double outermost_ = 0;  // of the values in a row
+  unsigned in_a_row_ = 0;
+};
+
+// The path as strength goes by it, from report to report.
+class SteadyPath {
+ public:
+  // `measured`: with the estimated loss. To be called once for every report.
+  PathState follow(const PathState& measured);
+
+ private:
+  // Two or three seconds at 30 ms round trips: longer than an estimate takes to wander about the truth and back.
+  static constexpr unsigned kSettledReports = 64;
+
+  Steady loss_{Steady::Safe::kHigh, kSettledReports};
+  Steady burst_beyond_one_{Steady::Safe::kHigh, kSettledReports};
+  Steady rtt_seconds_{Steady::Safe::kHigh, kSettledReports};
 };
 
 // Of one stream. Owned by its planner.
 class StrengthController {
  public:
-  // The strength for the next group; nullptr: not coded. Cheap while nothing has changed.
+  // The strength for the next group; nullptr: not coded. Cheap while nothing has changed. `path` is a steady one.
   const fec::Strength* choose(const LevelPolicy& level, const FecPolicy& fec, const PathState& path,
                               const StreamState& stream);
 
@@ -88,10 +114,7 @@ class StrengthController {
   void answer(const fec::StrengthQuery& query);
   void compute(const fec::StrengthQuery& query, Answer& answer);
 
-  Steady loss_{Steady::Safe::kHigh};
-  Steady burst_beyond_one_{Steady::Safe::kHigh};
   Steady packets_per_second_{Steady::Safe::kLow};
-  Steady rtt_seconds_{Steady::Safe::kHigh};
   bool coded_ = false;
   std::vector<Answer> answers_;
   std::size_t current_ = 0;  // given last

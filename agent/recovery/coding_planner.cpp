@@ -13,27 +13,31 @@ constexpr Time kShortestSpan = std::chrono::milliseconds(1);
 
 }  // namespace
 
-CodingPlanner::CodingPlanner(const PolicyTable& policy, const Path& path)
-    : policy_(&policy),
-      path_{.loss = estimator_.estimate(),
-            .clean = false,
-            .rtt = std::nullopt,
-            .endpoint_timeout = path.endpoint_timeout,
-            .wan_mtu_bytes = path.wan_mtu_bytes} {}
+CodingPlanner::CodingPlanner(const PolicyTable& policy, const Path& path) : policy_(&policy) {
+  measured_path_.endpoint_timeout = path.endpoint_timeout;
+  measured_path_.wan_mtu_bytes = path.wan_mtu_bytes;
+  follow_path();
+}
+
+void CodingPlanner::follow_path() {
+  measured_path_.loss = estimator_.estimate();
+  measured_path_.measured_loss = measured_path_.loss.loss;
+  measured_path_.clean = estimator_.clean();
+  path_ = steady_path_.follow(measured_path_);
+}
 
 void CodingPlanner::on_feedback(const wire::LossCounts& counts, std::optional<Time> rtt) {
   measured_ = counts;
   estimator_.on_counts(counts);
-  path_.loss = estimator_.estimate();
-  path_.clean = estimator_.clean();
-  if (rtt) path_.rtt = rtt;
+  if (rtt) measured_path_.rtt = rtt;
+  follow_path();
 }
 
 void CodingPlanner::reset() {
   measured_ = {};
   estimator_.reset();
-  path_.loss = estimator_.estimate();
-  path_.clean = false;
+  steady_path_ = {};
+  follow_path();
   for (auto& controller : controllers_)
     controller.reset();
 }

@@ -47,6 +47,8 @@ class CodingPlanner {
   Time longest_span() const;
 
  private:
+  // From what the estimator says and measured_path_ holds.
+  void follow_path();
   GroupPlan fixed_plan(const FixedCode& code, const StreamState& state) const;
   std::unique_ptr<StrengthController>& controller_of(wire::StreamId stream) {
     return controllers_[stream.class_id * kLevels + stream.level];
@@ -54,7 +56,9 @@ class CodingPlanner {
 
   const PolicyTable* policy_;
   LossEstimator estimator_;
-  PathState path_;  // begins with what the estimator assumes
+  PathState measured_path_;  // as estimated; begins with what the estimator assumes
+  SteadyPath steady_path_;
+  PathState path_;  // as strength goes by it
   wire::LossCounts measured_;
   // By class and level, made when first used.
   std::array<std::unique_ptr<StrengthController>, kMaxClasses * kLevels> controllers_;

@@ -11,8 +11,9 @@ constexpr std::size_t kMergeAbove = 3;
 // What is older than this has no say: three in so many is less loss than any repair costs.
 constexpr std::uint64_t kRememberedPackets = 1ULL << 23;
 
-// How sure one must be that the path has changed: dozens of reports a second are looked at in a dozen stretches each.
-constexpr double kChangeDeviations = 3.09;  // 99.9 %
+// How sure one must be that the path has changed: dozens of reports a second are looked at in a dozen stretches each, and
+// a rise where there was none is paid for with repairs until it has been disproved.
+constexpr double kChangeDeviations = 4;  // 99.997 %
 // And how sure that a path which has not is no worse than this.
 constexpr double kBoundDeviations = 1.96;  // 97.5 %
 

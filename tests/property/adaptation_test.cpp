@@ -100,8 +100,11 @@ StrengthOverTime transfer_over(const std::vector<LossFrom>& steps, Time duration
 // Repairs per source packet that the policy asks for at this loss, once it is known exactly.
 double wanted_strength(double loss) {
   recovery::StrengthController controller;
-  const recovery::PathState path{
-      .loss = {loss, 1}, .rtt = kPath.rtt, .endpoint_timeout = milliseconds(134), .wan_mtu_bytes = 1500};
+  const recovery::PathState path{.loss = {loss, 1},
+                                 .measured_loss = loss,
+                                 .rtt = kPath.rtt,
+                                 .endpoint_timeout = milliseconds(134),
+                                 .wan_mtu_bytes = 1500};
   constexpr std::size_t kPacketBytes = 1068;
   const auto* strength =
       controller.choose(recovery::PolicyTable::defaults().level({}), {}, path,

@@ -14,6 +14,7 @@ using recovery::Tag;
 
 recovery::PathState path(double loss, double burst) {
   return {.loss = {loss, burst},
+          .measured_loss = loss,
           .rtt = std::chrono::milliseconds(30),
           .endpoint_timeout = std::chrono::milliseconds(134),
           .wan_mtu_bytes = 1500,

@@ -18,6 +18,7 @@ constexpr StreamState kStream{.packets_per_second = 23400, .packet_bytes = 1068}
 
 PathState path(double loss, double burst) {
   return {.loss = {loss, burst},
+          .measured_loss = loss,
           .rtt = milliseconds(30),
           .endpoint_timeout = milliseconds(134),
           .wan_mtu_bytes = 1500,
@@ -41,6 +42,32 @@ TEST(Steady, StaysOnTheSafeSideAndMovesByNoLessThanAFactorOfTwo) {
   const double held = high.follow(0.001);
   EXPECT_EQ(high.follow(0.0007), held);
   EXPECT_EQ(high.follow(0), 0);
+}
+
+TEST(Steady, WhatHasSettledIsFollowedToTheOutermostOfIt) {
+  Steady steady(Steady::Safe::kHigh, 3);
+  const double held = steady.follow(16);
+  EXPECT_EQ(steady.follow(10), held);
+  EXPECT_EQ(steady.follow(12), held);
+  EXPECT_EQ(steady.follow(15.9), held) << "the same step: it has not settled lower";
+  EXPECT_EQ(steady.follow(10), held);
+  EXPECT_EQ(steady.follow(12), held);
+  const double settled = steady.follow(11);
+  EXPECT_GE(settled, 12);
+  EXPECT_LT(settled, 12 * std::exp2(0.125));
+  EXPECT_GE(steady.follow(13), 13) << "at once in the safe direction";
+}
+
+TEST(SteadyPath, AnEstimateThatWandersAboutTheTruthEndsNearIt) {
+  Rng rng = weft::test::rng(63);
+  SteadyPath steady;
+  PathState followed = steady.follow(path(1e-2, 2));
+  for (int report = 0; report < 500; ++report)
+    followed = steady.follow(path(1e-3 * (1 + 0.3 * rng.uniform()), 4 * (1 + 0.1 * rng.uniform())));
+  EXPECT_GE(followed.loss.loss, 1.25e-3);
+  EXPECT_LE(followed.loss.loss, 1.3e-3 * std::exp2(0.125));
+  EXPECT_GE(followed.loss.burst, 4.3);
+  EXPECT_LE(followed.loss.burst, 1 + 3.4 * std::exp2(0.125));
 }
 
 TEST(PacketRate, IsThatOfTheStreamWhileItSends) {
@@ -83,6 +110,7 @@ TEST(StrengthController, CodesAsTheChooserSays) {
 }
 
 TEST(StrengthController, DoesNotFlap) {
+  SteadyPath steady;
   StrengthController controller;
   const LevelPolicy level{.target_residual = 1e-7};
   Rng rng = weft::test::rng(62);
@@ -93,12 +121,12 @@ TEST(StrengthController, DoesNotFlap) {
     PathState p = path(wobble(2e-3), wobble(4));
     p.rtt = nanoseconds(static_cast<std::int64_t>(wobble(30e6)));
     const StreamState stream{.packets_per_second = wobble(20000), .packet_bytes = 1068};
-    const fec::Strength* now = controller.choose(level, {}, p, stream);
+    const fec::Strength* now = controller.choose(level, {}, steady.follow(p), stream);
     ASSERT_NE(now, nullptr);
     if (*now != before) ++changes;
     before = *now;
   }
-  EXPECT_LE(changes, 12) << "each input may still find its step";
+  EXPECT_LE(changes, 20) << "each of four inputs may still find its step, of an eighth of a doubling";
 }
 
 TEST(StrengthController, AShortBlockSendsLessAndStillMeetsTheTarget) {
