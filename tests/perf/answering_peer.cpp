@@ -1,15 +1,11 @@
 #include "tests/perf/answering_peer.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
-#include <arpa/inet.h>
-#include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "agent/recovery/policy.h"
 #include "agent/roce/udp_datagram.h"
@@ -36,13 +32,13 @@ Result<AnsweringPeer> AnsweringPeer::open(const std::string& interface, const st
   if (!psk) return fail(psk.error());
   const auto boot_id = wire::fresh_boot_id();
   if (!boot_id) return fail(boot_id.error());
+  // Without a protocol nothing is received through it.
   UniqueFd socket(::socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   sockaddr_ll address{};
   address.sll_family = AF_PACKET;
-  address.sll_protocol = htons(ETH_P_IP);
   address.sll_ifindex = static_cast<int>(::if_nametoindex(interface.c_str()));
   if (!socket || ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0)
-    return fail_errno("cannot listen", interface);
+    return fail_errno("cannot send", interface);
   std::vector<std::string_view> class_names;
   const recovery::PolicyTable policy = recovery::PolicyTable::defaults();
   for (const recovery::ClassPolicy& policy_class : policy.classes)
@@ -55,29 +51,19 @@ Result<AnsweringPeer> AnsweringPeer::open(const std::string& interface, const st
                         .mtu_bytes = 1500});
 }
 
-void AnsweringPeer::receive(Nanoseconds now) {
-  std::array<std::uint8_t, 2048> buffer;
-  for (;;) {
-    sockaddr_ll from{};
-    socklen_t from_bytes = sizeof(from);
-    const ssize_t length = ::recvfrom(socket_.get(), buffer.data(), buffer.size(), 0,
-                                      reinterpret_cast<sockaddr*>(&from), &from_bytes);
-    if (length <= 0) return;
-    if (from.sll_pkttype == PACKET_OUTGOING) continue;
-    const MutableByteView frame = MutableByteView(buffer).first(static_cast<std::size_t>(length));
-    const auto datagram = roce::UdpDatagram::parse(frame);
-    if (!datagram || !wire::has_magic(datagram->payload)) continue;
-    const auto opened = session_.open(datagram->payload, now);
-    if (!opened) continue;
-    if (opened->header.type == wire::PacketType::kAnnouncement) {
-      if (const auto announcement = wire::decode_announcement(opened->body)) {
-        for (const wire::Announcement::Flow& flow : announcement->flows)
-          announced_.push_back(flow.id);
-      }
+void AnsweringPeer::receive(MutableByteView frame, Nanoseconds now) {
+  const auto datagram = roce::UdpDatagram::parse(frame);
+  if (!datagram || !wire::has_magic(datagram->payload)) return;
+  const auto opened = session_.open(datagram->payload, now);
+  if (!opened) return;
+  if (opened->header.type == wire::PacketType::kAnnouncement) {
+    if (const auto announcement = wire::decode_announcement(opened->body)) {
+      for (const wire::Announcement::Flow& flow : announcement->flows)
+        announced_.push_back(flow.id);
     }
-    turn_round(frame);
-    back_ = recovery::PathHeaders(frame, *roce::UdpDatagram::parse(frame));
   }
+  turn_round(frame);
+  back_ = recovery::PathHeaders(frame, *roce::UdpDatagram::parse(frame));
 }
 
 void AnsweringPeer::tick(std::uint64_t frames, Nanoseconds now) {

@@ -15,12 +15,11 @@ namespace weft::perf {
 
 class AnsweringPeer {
  public:
-  // Listens on `interface` for Weft packets that XDP passes.
+  // Answers through `interface`.
   static Result<AnsweringPeer> open(const std::string& interface, const std::string& key_file);
 
-  int fd() const { return socket_.get(); }
-  // Takes what has come.
-  void receive(Nanoseconds now);
+  // A Weft packet's frame; its addresses change places.
+  void receive(MutableByteView frame, Nanoseconds now);
   // Sends what is due. `frames`: source packets that have arrived so far.
   void tick(std::uint64_t frames, Nanoseconds now);
   bool ready() const { return session_.ready(); }

@@ -73,6 +73,13 @@ std::size_t percentile(const std::vector<std::uint64_t>& buckets, double fractio
   return buckets.size();
 }
 
+int hand_to_peer(void* peer, void* data, std::size_t /*bytes*/) {
+  const auto& arrived = *static_cast<const control_frame*>(data);
+  weft::Bytes frame(arrived.bytes, arrived.bytes + arrived.length);
+  if (peer != nullptr) static_cast<AnsweringPeer*>(peer)->receive(frame, now());
+  return 0;
+}
+
 void report(const sink& program, const arrivals& seen, arrivals& before, bool peer_ready) {
   const std::vector<std::uint64_t> buckets = take_histogram(program);
   std::printf(
@@ -118,20 +125,24 @@ int main(int argc, char** argv) {
   std::printf("{\"arrivals_map\": %u}\n", info.id);
   std::fflush(stdout);
 
+  ring_buffer* control =
+      ring_buffer__new(bpf_map__fd(program->maps.control), hand_to_peer, peer ? &*peer : nullptr, nullptr);
+  if (control == nullptr) die("control packets");
+
   arrivals before{};
-  pollfd fds[] = {{STDIN_FILENO, POLLIN, 0}, {peer ? peer->fd() : -1, POLLIN, 0}};
+  pollfd input{STDIN_FILENO, POLLIN, 0};
   for (;;) {
-    poll(fds, std::size(fds), peer ? kTickMilliseconds : -1);
-    if (peer) {
-      peer->receive(now());
-      peer->tick(seen.frames, now());
-    }
-    if (fds[0].revents == 0) continue;
+    // As often without a peer: the core is the source's, too.
+    poll(&input, 1, kTickMilliseconds);
+    ring_buffer__consume(control);
+    if (peer) peer->tick(seen.frames, now());
+    if (input.revents == 0) continue;
     char line[64];
     if (read(STDIN_FILENO, line, sizeof(line)) <= 0) break;
     const arrivals current{seen.frames, seen.repairs, seen.repair_bytes, seen.manifests};
     report(*program, current, before, peer && peer->ready());
   }
+  ring_buffer__free(control);
   sink__destroy(program);
   return 0;
 }

@@ -29,6 +29,9 @@ constexpr std::uint32_t kChunks = dataplane::kTxRingEntries;
 constexpr std::uint8_t kDscp = 10;
 // Several batches of a forwarder, and less than its receive ring holds.
 constexpr std::uint64_t kWindow = 512;
+// What a paced source that was off its core makes up for. The rest is let go: sent all at once it would be another load than
+// the one asked for, and where it overflows a ring that would be the source's doing.
+constexpr double kMaxOwed = 16;
 // With nothing arriving for this long what is under way is lost.
 constexpr std::uint64_t kLostAfterNs = 20'000'000;
 
@@ -89,6 +92,24 @@ class Window {
   std::uint64_t seen_at_ = 0;
 };
 
+// Lets frames go at a rate, one by one: a batch would be a queue before the first hop.
+class Pace {
+ public:
+  Pace(double rate_pps, std::uint64_t now) : rate_pps_(rate_pps), at_(now) {}
+
+  std::uint64_t due(std::uint64_t now) {
+    owed_ = std::min(owed_ + static_cast<double>(now - at_) * 1e-9 * rate_pps_, kMaxOwed);
+    at_ = now;
+    return static_cast<std::uint64_t>(owed_);
+  }
+  void sent(std::uint32_t frames) { owed_ -= frames; }
+
+ private:
+  double rate_pps_;
+  std::uint64_t at_;
+  double owed_ = 0;
+};
+
 // A frame with everything right but PSN, stamp and ICRC, which each copy gets when it is sent.
 Bytes template_frame(char** argv, std::size_t frame_bytes) {
   roce::PacketPath path;
@@ -131,13 +152,12 @@ int main(int argc, char** argv) {
   std::uint64_t sent = 0;
   Window window(arrived_frames(argv[9]));
   const std::uint64_t started = now_ns();
+  Pace pace(rate, started);
   for (std::uint64_t now = started; now - started < duration_ns; now = now_ns()) {
     const std::uint32_t done = socket.completion().available(kChunks);
     socket.completion().release(done);
     free_chunks += done;
-    // Paced frames go one by one: a batch would be a queue before the first hop.
-    std::uint64_t due = rate > 0 ? 0 : window.open(sent, now);
-    if (rate > 0) due = static_cast<std::uint64_t>(static_cast<double>(now - started) * 1e-9 * rate) - sent;
+    const std::uint64_t due = rate > 0 ? pace.due(now) : window.open(sent, now);
     const std::uint32_t batch = std::min({static_cast<std::uint32_t>(std::min<std::uint64_t>(due, kBatch)),
                                           free_chunks, socket.tx().free_entries()});
     for (std::uint32_t i = 0; i < batch; ++i) {
@@ -146,6 +166,7 @@ int main(int argc, char** argv) {
       socket.tx().push({address, static_cast<__u32>(frame.size()), 0});
       ++sent;
     }
+    pace.sent(batch);
     free_chunks -= batch;
     socket.tx().submit();
     if (socket.tx().outstanding() > 0) socket.kick_transmit();

@@ -16,6 +16,13 @@ struct stamp {
 // Latency histogram: one bucket per microsecond, the last for everything above.
 #define LATENCY_BUCKETS 8192
 
+// An agent's packet as it came, for the answering peer.
+#define CONTROL_FRAME_BYTES 2048
+struct control_frame {
+  __u64 length;
+  __u8 bytes[CONTROL_FRAME_BYTES];
+};
+
 // Since the sink began; in memory that both the sink and a source that knows the map's id can look at.
 struct arrivals {
   __u64 frames;  // stamped
