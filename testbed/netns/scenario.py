@@ -13,7 +13,9 @@ PSNS = 1 << 24
 ROLES = ("gateway", "host")
 # Repairs of the strongest baseline, RS(32,8) with headers, take this much of the WAN on top of the source packets.
 OVERHEAD_ROOM = 0.35
-QUEUE_BDPS = 2
+QUEUE_BDPS = 3
+# The part of the queue that windows are sized by. The rest is for what a rewind leaves behind: the flight it was in (decision 0086).
+WINDOW_QUEUE_BDPS = 2
 # Agents may send this much at once, whatever their share: the depth of their token bucket.
 REPAIR_BURST_BYTES = 256 * 1024
 # Ethernet to ICRC without payload of a WRITE MIDDLE: what a PMTU of payload takes at IP level.
@@ -93,9 +95,9 @@ class Scenario:
         """Payload each queue pair may have unacknowledged.
 
         The windows of all together, with headers and with the most that repairs add in the long run and at once, fill the
-        pipe and the queue but do not overflow it: a tail drop would be a loss the WAN was not asked for. A window is at least one packet.
+        pipe and their part of the queue but do not overflow it: a tail drop would be a loss the WAN was not asked for. A window is at least one packet.
         """
-        room = self.bdp_bytes * (1 + QUEUE_BDPS) - REPAIR_BURST_BYTES
+        room = self.bdp_bytes * (1 + WINDOW_QUEUE_BDPS) - REPAIR_BURST_BYTES
         # On links so small that a burst of repairs outgrows the queue, a window still fills the pipe.
         on_the_way = max(room / (1 + OVERHEAD_ROOM), self.bdp_bytes)
         packet_bytes = self.pmtu + (IPV6_OVERHEAD_BYTES if self.ipv6 else IPV4_OVERHEAD_BYTES)
