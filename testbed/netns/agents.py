@@ -79,7 +79,7 @@ class Agents:
                     topology[gateway],
                     [str(PROGRAMS / "weftd"), "--config", str(config), "--stats", str(self._stats(gateway)),
                      "--fill-log", str(self._fill_log(gateway))],
-                    folder / f"{gateway}.log")
+                    folder / f"{gateway}.log", in_time=True)
                 self._processes[gateway] = agent
                 agent.wait_log(_RUNNING)
         except BaseException:
