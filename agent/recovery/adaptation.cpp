@@ -32,10 +32,12 @@ constexpr double kIndependentBelow = 0.1;
 
 }  // namespace
 
-Time coding_hold(std::optional<Time> rtt, Time endpoint_timeout) {
+Time coding_hold(const PathState& path) {
   // A round trip not yet measured is taken to use half of what the endpoint allows both.
-  const Time round_trip = rtt.value_or(endpoint_timeout * 3 / 8);
-  return std::min(hold_bound(round_trip, endpoint_timeout), std::max(round_trip * 3 / 2, kLeastUsefulHold));
+  const Time round_trip = path.rtt.value_or(path.endpoint_timeout * 3 / 8);
+  const Time without_queues = path.least_rtt.value_or(round_trip);
+  return std::min(hold_bound(round_trip, path.endpoint_timeout),
+                  std::max(without_queues * 3 / 2, kLeastUsefulHold));
 }
 
 fec::PacketSizes packet_sizes(const PathState& path, std::size_t packet_bytes) {
@@ -61,7 +63,7 @@ fec::StrengthQuery strength_query(double target_residual, const FecPolicy& fec, 
           .target_residual = path.clean ? kNoTarget : target_residual,
           .loss = path.loss,
           .packets_per_second = stream.packets_per_second,
-          .hold_bound = coding_hold(path.rtt, path.endpoint_timeout),
+          .hold_bound = coding_hold(path),
           .max_overhead = fec.max_overhead,
           .max_group_repair_bytes = static_cast<std::size_t>(kGroupShareOfBucket * bucket),
           .max_columns = static_cast<unsigned>(
@@ -111,8 +113,9 @@ PathState SteadyPath::follow(const PathState& measured) {
       fec::sane({.loss = loss_.follow(measured.loss.loss),
                  .burst = 1 + burst_beyond_one_.follow(beyond_one < kIndependentBelow ? 0 : beyond_one)});
   if (measured.rtt) {
-    const double seconds = rtt_seconds_.follow(duration<double>(*measured.rtt).count());
-    steady.rtt = duration_cast<Time>(duration<double>(seconds));
+    const double seconds = duration<double>(*measured.rtt).count();
+    steady.rtt = duration_cast<Time>(duration<double>(rtt_seconds_.follow(seconds)));
+    steady.least_rtt = duration_cast<Time>(duration<double>(least_rtt_seconds_.follow(seconds)));
   }
   return steady;
 }
@@ -124,7 +127,7 @@ const fec::Strength* StrengthController::choose(const LevelPolicy& level, const 
   StreamState steady_stream = stream;
   steady_stream.packets_per_second = kAssumedPacketsPerSecond;
   if (stream.packets_per_second > 0) {
-    const auto hold = duration<double>(coding_hold(path.rtt, path.endpoint_timeout));
+    const auto hold = duration<double>(coding_hold(path));
     const double matters = kGroupsInHold * fec::kMaxColumns * kMaxInterleave / hold.count();
     steady_stream.packets_per_second =
         packets_per_second_.follow(std::min(stream.packets_per_second, matters));

@@ -24,7 +24,10 @@ struct PathState {
   fec::LossModel loss;       // what codes are chosen for
   double measured_loss = 0;  // as estimated: whether a class is coded at all goes by this
   bool clean = false;        // LossEstimator::clean(): the floor will do
+  // Measured, with queues: what an endpoint's timeout has to bear. And the least it has been: what an endpoint's window
+  // is made for.
   std::optional<Time> rtt;
+  std::optional<Time> least_rtt = std::nullopt;
   Time endpoint_timeout{};
   std::size_t wan_mtu_bytes = 1500;
   bool ipv6 = false;
@@ -36,8 +39,8 @@ struct StreamState {
 };
 
 // How long coding may count on a packet being held. Not all of hold_bound(): an endpoint's window is a few BDP, and a
-// hold of more than one and a half round trips would begin to stall it.
-Time coding_hold(std::optional<Time> rtt, Time endpoint_timeout);
+// hold of more than one and a half round trips without queues would begin to stall it.
+Time coding_hold(const PathState& path);
 
 // The sizes of the packets the encoder makes of full packets of `packet_bytes`.
 fec::PacketSizes packet_sizes(const PathState& path, std::size_t packet_bytes);
@@ -75,7 +78,7 @@ class Steady {
 // The path as strength goes by it, from report to report.
 class SteadyPath {
  public:
-  // `measured`: with the estimated loss. To be called once for every report.
+  // `measured`: with the estimated loss; its least_rtt is not asked. To be called once for every report.
   PathState follow(const PathState& measured);
 
  private:
@@ -85,6 +88,7 @@ class SteadyPath {
   Steady loss_{Steady::Safe::kHigh, kSettledReports};
   Steady burst_beyond_one_{Steady::Safe::kHigh, kSettledReports};
   Steady rtt_seconds_{Steady::Safe::kHigh, kSettledReports};
+  Steady least_rtt_seconds_{Steady::Safe::kLow, kSettledReports};
 };
 
 // Of one stream. Owned by its planner.

@@ -90,7 +90,7 @@ unsigned CodingPlanner::rows_for(wire::StreamId stream, const GroupPlan& plan, u
 }
 
 Time CodingPlanner::longest_span() const {
-  const auto hold = std::chrono::duration<double>(coding_hold(path_.rtt, path_.endpoint_timeout));
+  const auto hold = std::chrono::duration<double>(coding_hold(path_));
   return std::max(std::chrono::duration_cast<Time>(hold * kFillPartOfHold), kShortestSpan);
 }
 
