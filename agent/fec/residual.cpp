@@ -4,6 +4,12 @@
 #include <cmath>
 
 namespace weft::fec {
+namespace {
+
+// Of a target residual of 1e-12 a billionth, and there are hundreds of counts and columns.
+constexpr double kNegligible = 1e-24;
+
+}  // namespace
 
 void ResidualTable::compute(CodeKind code, const LossModel& given, unsigned interleave,
                             unsigned max_columns) {
@@ -24,24 +30,39 @@ void ResidualTable::compute(CodeKind code, const LossModel& given, unsigned inte
 
 void ResidualTable::compute_sources(unsigned max_columns) {
   sources_.resize(max_columns + 1);
-  sources_[0] = Sources{};
   // A source before the first would have been in the stationary state.
+  sources_[0].counts = 1;
   sources_[0].last_arrived[0] = 1 - loss_;
   sources_[0].last_lost[0] = loss_;
+  sources_[0].beyond = 0;
+  for (unsigned k = 1; k <= max_columns; ++k)
+    add_source(sources_[k - 1], sources_[k], k * loss_);
+}
+
+void ResidualTable::add_source(const Sources& before, Sources& after, double expected_losses) const {
   const double lost_a = step_.loss_after_arrival;
   const double lost_l = step_.loss_after_loss;
-  for (unsigned k = 1; k <= max_columns; ++k) {
-    const Sources& before = sources_[k - 1];
-    Sources& after = sources_[k];
-    double counted = 0;
-    for (std::size_t l = 0; l < kCounts; ++l)
-      after.last_arrived[l] = before.last_arrived[l] * (1 - lost_a) + before.last_lost[l] * (1 - lost_l);
-    after.last_lost[0] = 0;
-    for (std::size_t l = 1; l < kCounts; ++l)
-      after.last_lost[l] = before.last_arrived[l - 1] * lost_a + before.last_lost[l - 1] * lost_l;
-    for (std::size_t l = 1; l < kCounts; ++l)
-      counted += static_cast<double>(l) * (after.last_arrived[l] + after.last_lost[l]);
-    after.beyond = std::max(0.0, k * loss_ - counted);
+  double one_less_arrived = 0;  // the likelihoods of one loss less before
+  double one_less_lost = 0;
+  double counted = 0;
+  for (std::size_t l = 0; l < before.counts; ++l) {
+    const double arrived = before.last_arrived[l];
+    const double lost = before.last_lost[l];
+    after.last_arrived[l] = arrived * (1 - lost_a) + lost * (1 - lost_l);
+    after.last_lost[l] = one_less_arrived * lost_a + one_less_lost * lost_l;
+    counted += static_cast<double>(l) * (after.last_arrived[l] + after.last_lost[l]);
+    one_less_arrived = arrived;
+    one_less_lost = lost;
+  }
+  after.counts = before.counts;
+  after.beyond = 0;
+  const double one_more = one_less_arrived * lost_a + one_less_lost * lost_l;
+  if (after.counts == kCounts) {
+    after.beyond = std::max(0.0, expected_losses - counted);
+  } else if (one_more > kNegligible) {
+    after.last_arrived[after.counts] = 0;
+    after.last_lost[after.counts] = one_more;
+    ++after.counts;
   }
 }
 
@@ -71,7 +92,7 @@ double ResidualTable::residual_reed_solomon(unsigned columns, unsigned rows) con
   const Sources& sources = sources_[columns];
   const Repairs& repairs = repairs_[rows];
   double lost = sources.beyond;
-  for (unsigned l = 1; l < kCounts; ++l) {
+  for (unsigned l = 1; l < sources.counts; ++l) {
     double fails = sources.last_arrived[l] + sources.last_lost[l];
     if (l <= rows) {
       fails = sources.last_arrived[l] * repairs.after_arrival[rows - l] +

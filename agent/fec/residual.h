@@ -24,7 +24,9 @@ class ResidualTable {
   double residual(unsigned columns, unsigned rows) const;
 
  private:
+  struct Sources;
   void compute_sources(unsigned max_columns);
+  void add_source(const Sources& before, Sources& after, double expected_losses) const;
   void compute_repairs();
   double residual_reed_solomon(unsigned columns, unsigned rows) const;
   double residual_xor(unsigned columns, unsigned rows) const;
@@ -34,10 +36,12 @@ class ResidualTable {
   static constexpr std::size_t kCounts = kMaxRows + 4;
   using Distribution = std::array<double, kCounts>;
 
-  // After the first k sources: P(l lost, and the last of them arrived / was lost).
+  // After the first k sources: P(l lost, and the last of them arrived / was lost). Likelihoods too small to matter are left
+  // out: on most paths a third of the counts is enough.
   struct Sources {
-    Distribution last_arrived{};
-    Distribution last_lost{};
+    std::size_t counts = 0;  // l < counts are worth counting; the rest is unset
+    Distribution last_arrived;
+    Distribution last_lost;
     double beyond = 0;  // E[lost; lost >= kCounts]
   };
   // P(more than x of r repairs are lost), given the fate of the last source.

@@ -119,7 +119,10 @@ struct StrengthChooser::Search {
 
 Strength StrengthChooser::choose(const StrengthQuery& query) {
   const double group_packets = packets_of_group(query);
-  const double memory = correlation(sane(query.loss));
+  const LossModel loss = sane(query.loss);
+  const double memory = correlation(loss);
+  // Whatever the shape, no more is undelivered than is lost: the longest block with one repair will do.
+  const bool any_shape_will_do = query.target_residual >= loss.loss;
   double least_overhead = std::numeric_limits<double>::infinity();
   Strength strongest;
   candidates_.clear();
@@ -128,7 +131,7 @@ Strength StrengthChooser::choose(const StrengthQuery& query) {
     const auto longest = static_cast<unsigned>(std::min<double>(group_packets / depth, query.max_columns));
     table_.compute(query.code, query.loss, depth, longest);
     Search{query, table_, depth, longest, least_overhead, candidates_, strongest}.run();
-    if (std::pow(memory, depth) < kUncorrelated) break;
+    if (any_shape_will_do || std::pow(memory, depth) < kUncorrelated) break;
   }
   const Strength* best = nullptr;
   for (const Strength& candidate : candidates_) {

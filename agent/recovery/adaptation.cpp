@@ -154,7 +154,7 @@ void StrengthController::compute(const fec::StrengthQuery& query, Answer& answer
   const fec::Strength& strength = answer.strength = chooser_.choose(query);
   // XOR's rows share the columns among them: one left out would leave its columns without any repair.
   const bool all_rows = query.code == fec::CodeKind::kXor;
-  table_.compute(query.code, query.loss, strength.interleave, strength.columns);
+  if (strength.rows > 1) table_.compute(query.code, query.loss, strength.interleave, strength.columns);
   const double target = std::max(query.target_residual, strength.residual);
   unsigned rows = 1;
   for (unsigned columns = 1; columns <= strength.columns; ++columns) {

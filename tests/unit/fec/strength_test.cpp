@@ -107,6 +107,16 @@ TEST(Strength, ACleanPathCostsLessThanOnePercent) {
   }
 }
 
+TEST(Strength, WhereAnyShapeWillDoItIsTheLongestBlockWithOneRepair) {
+  for (const double burst : {1.0, 2.0, 16.0}) {
+    const Strength s = StrengthChooser().choose(query(1e-2, 1e-2, burst));
+    EXPECT_EQ(s.rows, 1U) << burst;
+    EXPECT_EQ(s.columns, kMaxColumns) << burst;
+    EXPECT_EQ(s.interleave, 1U) << burst;
+    EXPECT_TRUE(s.meets_target) << burst;
+  }
+}
+
 TEST(Strength, DepthIsForBursts) {
   StrengthChooser chooser;
   EXPECT_EQ(chooser.choose(query(1e-9, 1e-2, 1)).interleave, 1U);
