@@ -7,6 +7,7 @@
 // level on its own, it holds for the class.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace weft::recovery {
@@ -38,10 +39,10 @@ class FillBudget {
     return FillDecision::kGranted;
   }
 
-  // A granted fill never took effect, or was undone by a rewind.
+  // A granted fill never took effect, or was undone by a rewind. What an earlier account granted is not in this one.
   void cancel(std::uint64_t bytes, MessageFill& message) {
-    filled_bytes_ -= bytes;
-    message.filled_bytes -= bytes;
+    filled_bytes_ -= std::min(bytes, filled_bytes_);
+    message.filled_bytes -= std::min(bytes, message.filled_bytes);
   }
 
   std::uint64_t delivered_bytes() const { return delivered_bytes_; }

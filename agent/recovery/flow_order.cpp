@@ -74,12 +74,22 @@ void FlowOrder::go_back_with_sender(const OrderFacts& facts, Time now) {
   resent_next_.reset();
 }
 
+void FlowOrder::begin_at(Psn psn) {
+  started_ = true;
+  next_ = forwarded_until_ = received_until_ = psn;
+  step_over_to(psn);
+}
+
+void FlowOrder::step_over_to(Psn psn) {
+  in_step_ = false;
+  step_from_ = psn;
+}
+
 Verdict FlowOrder::arrive(const OrderFacts& facts, std::optional<Psn> first_held, bool hold_gaps, Time now,
                           const ResendDelay& resend_delay) {
   const Psn psn = facts.psn;
   if (!started_) {
-    started_ = true;
-    next_ = forwarded_until_ = received_until_ = psn;
+    begin_at(psn);
     advance(facts);
     return Verdict::kInOrder;
   }
@@ -88,8 +98,7 @@ Verdict FlowOrder::arrive(const OrderFacts& facts, std::optional<Psn> first_held
   const std::int32_t ahead = psn_distance(next_, psn);
   if (ahead < -kMaxAgePackets || ahead > static_cast<std::int32_t>(kMaxGapPackets)) {
     restart();
-    started_ = true;
-    next_ = forwarded_until_ = received_until_ = psn;
+    begin_at(psn);
     advance(facts);
     return Verdict::kNewEpoch;
   }
@@ -111,6 +120,7 @@ Verdict FlowOrder::arrive(const OrderFacts& facts, std::optional<Psn> first_held
   // the packet itself, only late, and the sender has not gone back.
   if (passing_ && ahead == 0 && now - passing_since_ >= resend_delay.least) went_back_at_ = now;
   passing_ = false;
+  if (ahead > 0) step_over_to(psn);
   advance(facts);
   return Verdict::kInOrder;
 }
@@ -135,6 +145,8 @@ void FlowOrder::expect_rewind(Psn psn, const Between& when) {
 }
 
 void FlowOrder::receiver_has(Psn until) {
+  // When the order has gone back behind that place, it did so with the sender, who heard the receiver.
+  in_step_ |= psn_distance(step_from_, until) >= 0 || psn_distance(step_from_, next_) < 0;
   if (!passing_ || psn_distance(next_, until) <= 0) return;
   next_ = until;
   if (psn_distance(received_until_, next_) > 0) received_until_ = next_;

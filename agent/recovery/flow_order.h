@@ -88,6 +88,9 @@ class FlowOrder {
   // The receiver says that it has everything before this PSN. While packets pass it may get on without the order's
   // knowing: what passes may be just what it waits for.
   void receiver_has(roce::Psn until);
+  // The receiver has answered for packets in the order kept here. Where the order began, or went on behind a gap without
+  // the missing one, the receiver may wait for one that nobody here has seen and throw everything away, until it answers.
+  bool in_step() const { return in_step_; }
   // Whether a packet of this PSN is of use to the receiver: not if it has it, nor if it was told to do without.
   bool wants(roce::Psn psn) const {
     if (!started_ || passing_) return false;
@@ -122,6 +125,8 @@ class FlowOrder {
 
  private:
   std::uint32_t psn_span(const OrderFacts& facts) const;
+  void begin_at(roce::Psn psn);
+  void step_over_to(roce::Psn psn);
   void go_back_with_sender(const OrderFacts& facts, Time now);
   bool gaps_count_before(const OrderFacts& facts) const;
   void note_forwarded(roce::Psn until) {
@@ -132,10 +137,12 @@ class FlowOrder {
   bool started_ = false;
   bool passing_ = false;
   bool mid_read_response_ = false;
+  bool in_step_ = false;
   std::uint16_t pmtu_bytes_ = 0;
   roce::Psn next_;
   roce::Psn forwarded_until_;
   roce::Psn received_until_;
+  roce::Psn step_from_;  // a receiver that has everything before this one is in step
   Time passing_since_{};
   Time went_back_at_{};
   roce::Psn passing_next_;  // where an unbroken run of passing packets continues

@@ -186,9 +186,10 @@ void Restorer::note_answer(RxFlow& flow, const HeldPacket& packet) {
   }
 }
 
-// What passes out of turn is thrown away by its receiver, and earns when it comes again in its turn.
+// What passes out of turn, or behind what the receiver has asked for again, is thrown away by it, and earns when it comes
+// again in its turn.
 void Restorer::earn_budget(RxFlow& flow, const HeldPacket& packet) {
-  if (!flow.announced) return;
+  if (!flow.announced || !flow.order.in_step() || flow.order.rewind_expected()) return;
   if (flow.earned_until && roce::psn_before(packet.facts.psn, *flow.earned_until)) return;
   flow.earned_until = packet.facts.psn + 1;
   streams_[flow.stream].budget.delivered(packet.payload_bytes);
@@ -406,7 +407,6 @@ void Restorer::peer_restarted(Time now) {
     flow.epoch_agreed = false;
     flow.proven_until.reset();
     flow.gap_since.reset();
-    flow.messages.clear();
   });
 }
 

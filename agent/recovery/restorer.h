@@ -178,6 +178,7 @@ class Restorer {
   std::optional<Event> fill_refused(RxFlow& flow, roce::Psn psn);
   bool proven_sent(const RxFlow& flow, roce::Psn psn);
   bool was_not_lost(const RxFlow& flow, roce::Psn psn);
+  static bool began_unseen(const RxFlow& flow, const LoggedMessage& message);
   void report_fill(const PendingFill& fill, Time now);
   void fills_acknowledged(FlowHandle flow, roce::Psn until, Time now);
   void cancel_fills(RxFlow& flow);

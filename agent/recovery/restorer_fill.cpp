@@ -16,7 +16,7 @@ std::optional<Event> Restorer::fill_forbidden(const RxFlow& flow) const {
     return Event::kFillRefusedNotProven;
   // The sender went back for a reason of its own: what was delivered once may be in memory.
   if (roce::psn_before(flow.order.next(), flow.order.received_until())) return Event::kFillRefusedDelivered;
-  if (!pairing_.paired(flow.handle)) return Event::kFillRefusedAmbiguous;
+  if (!pairing_.paired(flow.handle) || !flow.order.in_step()) return Event::kFillRefusedAmbiguous;
   if (ledger_.full()) return Event::kFillRefusedLedgerFull;
   return std::nullopt;
 }
@@ -39,6 +39,16 @@ bool Restorer::proven_sent(const RxFlow& flow, Psn psn) {
   return missing_.listed_since(flow.handle, psn, flow.epoch, went_back_at + lists_take);
 }
 
+// It began before the first packet that came this way: how much of it was filled then, by an agent that died or before
+// this one lost its peer, nobody knows.
+bool Restorer::began_unseen(const RxFlow& flow, const LoggedMessage& message) {
+  const Psn first = message.descriptor.first_psn;
+  if (!flow.first_seen || first == flow.first_seen->psn) return false;
+  const std::int32_t before = roce::psn_distance(first, flow.first_seen->psn);
+  return message.contains(flow.first_seen->psn) ||
+         (before > 0 && before <= static_cast<std::int32_t>(kMaxGapPackets));
+}
+
 // Whether this packet's headers are known and its message may be filled.
 std::optional<Event> Restorer::fill_refused(RxFlow& flow, Psn psn) {
   if (!proven_sent(flow, psn)) return Event::kFillRefusedNotProven;
@@ -47,6 +57,7 @@ std::optional<Event> Restorer::fill_refused(RxFlow& flow, Psn psn) {
   if (message == nullptr || !message->headers_known(psn)) return Event::kFillRefusedNoDescriptor;
   if (message->descriptor.reth.length_bytes < policy_.min_fill_message_bytes)
     return Event::kFillRefusedSmallMessage;
+  if (began_unseen(flow, *message)) return Event::kFillRefusedMessageCap;
   return std::nullopt;
 }
 

@@ -47,6 +47,16 @@ TEST(FillBudget, ACancelledFillMayBeSpentAgain) {
   EXPECT_EQ(budget.fill(1000, message), FillDecision::kGranted);
 }
 
+TEST(FillBudget, WhatAnEarlierAccountGrantedIsNotOwedByThisOne) {
+  FillBudget budget(0.1, 0.5);
+  MessageFill message{.message_bytes = 4000};
+  budget.cancel(500, message);
+  EXPECT_EQ(budget.filled_bytes(), 0U);
+  EXPECT_EQ(message.filled_bytes, 0U);
+  budget.delivered(10'000);
+  EXPECT_EQ(budget.fill(1000, message), FillDecision::kGranted);
+}
+
 // Both bounds after every step of a random history, and nothing is refused that would have been within them.
 TEST(FillBudget, BothBoundsHoldThroughAnyHistory) {
   Rng rng = weft::test::rng(32);

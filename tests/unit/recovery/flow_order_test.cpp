@@ -95,6 +95,39 @@ TEST_F(FlowOrderTest, ASenderThatDoesNotGoBackEndsThePassing) {
   EXPECT_EQ(arrive(packet(14)), Verdict::kInOrder);
 }
 
+TEST_F(FlowOrderTest, AReceiverIsInStepOnceItAnswersForWhatCameThisWay) {
+  arrive(packet(10));
+  order_.receiver_has(Psn(9));
+  EXPECT_FALSE(order_.in_step()) << "it waits for one that came before";
+  order_.receiver_has(Psn(10));
+  EXPECT_TRUE(order_.in_step());
+  arrive(packet(11));
+  EXPECT_TRUE(order_.in_step());
+}
+
+TEST_F(FlowOrderTest, BehindAGapThatNobodyClosedTheReceiverIsNotInStep) {
+  arrive(packet(10));
+  order_.receiver_has(Psn(11));
+  order_.give_up(now_, false, Psn(13));
+  now_ += kResendDelay.most + 1us;
+  ASSERT_EQ(arrive(packet(13)), Verdict::kInOrder);
+  EXPECT_FALSE(order_.in_step());
+  order_.receiver_has(Psn(11));
+  EXPECT_FALSE(order_.in_step());
+  order_.receiver_has(Psn(14));
+  EXPECT_TRUE(order_.in_step());
+}
+
+TEST_F(FlowOrderTest, WhereTheSenderGoesBackBehindTheBeginningTheReceiverIsInStep) {
+  arrive(packet(10));
+  arrive(packet(11));
+  now_ += 50ms;
+  arrive(resent(7));
+  arrive(resent(8));
+  order_.receiver_has(Psn(9));
+  EXPECT_TRUE(order_.in_step());
+}
+
 TEST_F(FlowOrderTest, UnreliableOrderGoesOnBehindTheGap) {
   arrive(packet(10, Opcode::kUcRdmaWriteMiddle));
   arrive(packet(12, Opcode::kUcRdmaWriteMiddle));
