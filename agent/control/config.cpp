@@ -10,8 +10,7 @@
 namespace weft::control {
 namespace {
 
-// What IPv6 guarantees, and the largest a UDP datagram's IP packet can be.
-constexpr std::uint64_t kLeastMtu = 1280;
+// The largest a UDP datagram's IP packet can be.
 constexpr std::uint64_t kMostMtu = 65535;
 constexpr std::uint64_t kMostFlows = 1 << 22;
 constexpr std::uint64_t kLeastHoldBytes = 1 << 20;
@@ -119,7 +118,7 @@ void read_ports(TomlReader& root, const std::string& path, Config& config) {
   read_port(wan_reader, config.wan);
   std::uint64_t mtu = config.wan_mtu_bytes;
   std::uint64_t udp_port = config.udp_port;
-  wan_reader.integer("mtu", mtu, kLeastMtu, kMostMtu);
+  wan_reader.integer("mtu", mtu, wire::kLeastWanMtuBytes, kMostMtu);
   wan_reader.integer("udp_port", udp_port, 1, UINT16_MAX);
   if (udp_port == roce::kRoceUdpPort)
     wan_reader.fail_here("udp_port 4791 is RoCE's own", "4793 is the default");

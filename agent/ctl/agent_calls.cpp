@@ -80,6 +80,12 @@ void print_peer(const json& peer) {
              peer.at("ready").get<bool>() ? "protected" : "not connected, traffic passes unprotected");
   if (!peer.at("rtt_ms").is_null())
     fmt::print("  round trip      {:.1f} ms\n", peer.at("rtt_ms").get<double>());
+  if (!peer.at("agreed").is_null())
+    fmt::print("  WAN MTU         {} bytes\n", peer.at("agreed").at("wan_mtu_bytes").get<unsigned>());
+  for (const json& shortcoming : peer.at("shortcomings")) {
+    fmt::print("  SHORTCOMING     {}\n  HINT            {}\n", shortcoming.at("what").get<std::string>(),
+               shortcoming.at("hint").get<std::string>());
+  }
   fmt::print(
       "  to it           {} packets, {} flows; it reports {} of {} lost ({:.2g} %), {} beyond repair\n",
       event(peer, "source_sent"), peer.at("flows").at("sending").get<std::uint64_t>(), lost, expected,

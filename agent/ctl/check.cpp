@@ -4,6 +4,8 @@
 #include <memory>
 #include <string>
 
+#include <fmt/format.h>
+
 #include "agent/base/exit_code.h"
 #include "agent/control/config.h"
 #include "agent/daemon/assembly.h"
@@ -11,11 +13,21 @@
 namespace weft::ctl {
 namespace {
 
+// What has to be the same at the peers.
+std::string agreement(const control::Config& config) {
+  std::string classes;
+  for (const recovery::ClassPolicy& row : config.policy.classes.classes)
+    classes += " " + row.name;
+  const bool is_xor = config.policy.classes.fec.code == recovery::CodeKind::kXor;
+  return fmt::format("must agree with the peers: classes{}; code {}; WAN MTU {}; UDP port {}\n", classes,
+                     is_xor ? "xor" : "rs", config.wan_mtu_bytes, config.udp_port);
+}
+
 int check(const std::string& path) {
   const auto config = control::load_config(path);
   const Status keys = config ? daemon::check_key_files(*config) : Status();
   if (config && keys) {
-    std::cout << path << ": good\n";
+    std::cout << path << ": good\n" << agreement(*config);
     return kExitOk;
   }
   std::cerr << (config ? keys.error() : config.error()).to_string() << '\n';

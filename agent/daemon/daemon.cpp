@@ -116,7 +116,7 @@ Status Daemon::run() {
       static_cast<void>(reload());  // logged there
     }
     api_->serve([this](const nlohmann::json& request) { return answer(request); });
-    if (bell_.answer()) learn_flows();
+    if (bell_.answer()) take_news();
     if (const Nanoseconds now = monotonic_now(); now >= next_check_) {
       next_check_ = now + kSupervisionPeriod;
       supervise(now);
@@ -247,19 +247,22 @@ Status Daemon::reload() {
   return done;
 }
 
-void Daemon::learn_flows() {
-  std::vector<recovery::FlowNotice> notices;
+void Daemon::take_news() {
+  std::vector<RepairProcessor::News> news;
   const bool answered = datapath_->run_inside(
       [&](std::uint32_t, dataplane::Processor& processor) {
-        const auto own = static_cast<RepairProcessor&>(processor).take_flow_notices();
-        notices.insert(notices.end(), own.begin(), own.end());
+        news.push_back(static_cast<RepairProcessor&>(processor).take_news());
       },
       kErrandPatience);
   if (!answered) bell_.ring();
-  if (const auto error = learner_.follow(datapath_->classifier(), notices, monotonic_now()))
-    spdlog::warn(
-        "flows the peers announced are not taken from the WAN, as far as their DSCP does not say so: {}",
-        error->to_string());
+  for (const RepairProcessor::News& part : news) {
+    peer_log_.tell(part.peers);
+    if (auto error = learner_.follow(datapath_->classifier(), part.flows, monotonic_now())) {
+      error->what =
+          "a flow the peer announced is not taken from the WAN unless its DSCP says so: " + error->what;
+      log_warning(*error);
+    }
+  }
 }
 
 void Daemon::supervise(Nanoseconds now) {

@@ -18,6 +18,7 @@
 #include "agent/daemon/flow_learner.h"
 #include "agent/daemon/notifier.h"
 #include "agent/daemon/overload_guard.h"
+#include "agent/daemon/peer_report.h"
 #include "agent/dataplane/datapath.h"
 
 namespace weft::daemon {
@@ -50,7 +51,7 @@ class Daemon {
   Result<nlohmann::json> statistics();
   Result<nlohmann::json> flows();
   void supervise(Nanoseconds now);
-  void learn_flows();
+  void take_news();
   void write_fills();
   void shed_newest_flow();
   std::string status_line() const;
@@ -64,6 +65,7 @@ class Daemon {
   std::unique_ptr<dataplane::Datapath> datapath_;
   Notifier notifier_;
   FlowLearner learner_;
+  PeerLog peer_log_;
   OverloadGuard overload_;
   std::uint64_t flows_shed_ = 0;
   std::uint64_t stalls_seen_ = 0;

@@ -27,7 +27,7 @@ json flow_json(const recovery::FlowStatus& flow, const recovery::PolicyTable& po
               {"held_frames", flow.held_frames},
               {"paired", flow.paired}};
   if (flow.id) row["id"] = *flow.id;
-  if ((flow.sending || flow.announced) && flow.stream.class_id < policy.classes.size()) {
+  if ((flow.sending || flow.announced) && flow.class_known && flow.stream.class_id < policy.classes.size()) {
     row["class"] = policy.classes[flow.stream.class_id].name;
     row["level"] = flow.stream.level;
   }

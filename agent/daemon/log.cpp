@@ -38,6 +38,12 @@ class Priority final : public spdlog::custom_flag_formatter {
   std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<Priority>(); }
 };
 
+void log_lines(spdlog::level::level_enum level, const Error& error) {
+  std::istringstream lines(error.to_string());
+  for (std::string line; std::getline(lines, line);)
+    spdlog::log(level, "{}", line);
+}
+
 }  // namespace
 
 void set_up_log(bool debug) {
@@ -49,10 +55,8 @@ void set_up_log(bool debug) {
   spdlog::set_default_logger(std::move(logger));
 }
 
-void log_error(const Error& error) {
-  std::istringstream lines(error.to_string());
-  for (std::string line; std::getline(lines, line);)
-    spdlog::error("{}", line);
-}
+void log_error(const Error& error) { log_lines(spdlog::level::err, error); }
+
+void log_warning(const Error& error) { log_lines(spdlog::level::warn, error); }
 
 }  // namespace weft::daemon

@@ -13,5 +13,6 @@ void set_up_log(bool debug);
 
 // An Error at its natural length: what and where on one line, the hint on the next.
 void log_error(const Error& error);
+void log_warning(const Error& error);
 
 }  // namespace weft::daemon

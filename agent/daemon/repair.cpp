@@ -34,7 +34,7 @@ RepairProcessor::RepairProcessor(recovery::EngineConfig config, recovery::FrameI
 
 void RepairProcessor::receive(const dataplane::Arrival& arrival, recovery::Time now) {
   engine_->receive(arrival.port, arrival.frame, arrival.tag, now);
-  // Announcements are what brings notices, besides ticks.
+  // The other agent's packets are what brings news, besides ticks.
   if (arrival.reason == WEFT_REASON_WEFT) tell_control();
 }
 
@@ -44,14 +44,14 @@ void RepairProcessor::tick(recovery::Time now) {
 }
 
 void RepairProcessor::tell_control() {
-  if (rung_ || !engine_->has_flow_notices()) return;
+  if (rung_ || !engine_->has_news()) return;
   bell_.ring();
   rung_ = true;
 }
 
-std::vector<recovery::FlowNotice> RepairProcessor::take_flow_notices() {
+RepairProcessor::News RepairProcessor::take_news() {
   rung_ = false;
-  return engine_->take_flow_notices();
+  return {.flows = engine_->take_flow_notices(), .peers = engine_->take_peer_changes()};
 }
 
 std::optional<recovery::Time> RepairProcessor::next_deadline(recovery::Time now) const {
@@ -75,6 +75,7 @@ std::vector<RepairProcessor::PeerReport> RepairProcessor::report() const {
     PeerReport report{.name = std::string(peer.name),
                       .ready = peer.ready,
                       .rtt = peer.rtt,
+                      .terms = peer.terms,
                       .measured_loss = peer.measured_loss,
                       .strengths = peer.strengths,
                       .sending_flows = peer.sending_flows,

@@ -23,7 +23,7 @@ Result<recovery::EngineConfig> engine_config(const control::Config& config);
 
 class RepairProcessor final : public dataplane::Processor {
  public:
-  // `bell`, which outlives the processor, is rung when there are flow notices to take.
+  // `bell`, which outlives the processor, is rung when there is news to take.
   RepairProcessor(recovery::EngineConfig config, recovery::FrameIo& io, const Doorbell& bell);
 
   void receive(const dataplane::Arrival& arrival, recovery::Time now) override;
@@ -40,6 +40,7 @@ class RepairProcessor final : public dataplane::Processor {
     std::string name;
     bool ready = false;
     std::optional<recovery::Time> rtt;
+    std::optional<recovery::PeerTerms> terms;
     wire::LossCounts measured_loss;
     std::vector<recovery::CodingPlanner::StreamStrength> strengths;
     std::size_t sending_flows = 0;
@@ -51,7 +52,11 @@ class RepairProcessor final : public dataplane::Processor {
   std::vector<PeerReport> report() const;
   void list_flows(recovery::NewestFlows& out) const { engine_->list_flows(out); }
 
-  std::vector<recovery::FlowNotice> take_flow_notices();
+  struct News {
+    std::vector<recovery::FlowNotice> flows;
+    std::vector<recovery::PeerChange> peers;
+  };
+  News take_news();
   // Fills reported since the last call.
   recovery::FillLog::Taken take_fills() { return fills_.take(); }
 

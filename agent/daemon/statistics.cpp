@@ -2,7 +2,10 @@
 
 #include <fstream>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include "agent/daemon/peer_report.h"
 
 namespace weft::daemon {
 namespace {
@@ -30,10 +33,14 @@ json queue_json(const dataplane::QueueStatistics& queue) {
 json peer_json(const RepairProcessor::PeerReport& peer, const recovery::PolicyTable& policy) {
   json events = json::object();
   for (std::size_t i = 0; i < recovery::kEventCount; ++i) {
-    for (std::size_t class_id = 0; class_id < policy.classes.size(); ++class_id) {
+    for (std::size_t class_id = 0; class_id < recovery::kMaxClasses; ++class_id) {
       const std::uint64_t count =
           peer.counters.get(static_cast<recovery::Event>(i), static_cast<recovery::ClassId>(class_id));
-      if (count != 0) events[std::string(recovery::kEventNames[i])][policy.classes[class_id].name] = count;
+      if (count == 0) continue;
+      // A peer may have more classes than this side has names.
+      const std::string name = class_id < policy.classes.size() ? policy.classes[class_id].name
+                                                                : fmt::format("class-{}", class_id);
+      events[std::string(recovery::kEventNames[i])][name] = count;
     }
   }
   json strengths = json::array();
@@ -48,9 +55,21 @@ json peer_json(const RepairProcessor::PeerReport& peer, const recovery::PolicyTa
   const wire::LossCounts& loss = peer.measured_loss;
   json rtt_ms = nullptr;
   if (peer.rtt) rtt_ms = std::chrono::duration<double, std::milli>(*peer.rtt).count();
+  json agreed = nullptr;
+  json lacking = json::array();
+  if (peer.terms) {
+    agreed = {{"wan_mtu_bytes", peer.terms->wan_mtu_bytes},
+              {"peer_wan_mtu_bytes", peer.terms->peer_wan_mtu_bytes},
+              {"same_classes", peer.terms->same_classes},
+              {"peer_decodes", peer.terms->peer_decodes}};
+    for (const Error& shortcoming : shortcomings(*peer.terms))
+      lacking.push_back({{"what", shortcoming.what}, {"hint", shortcoming.hint}});
+  }
   return {{"name", peer.name},
           {"ready", peer.ready},
           {"rtt_ms", rtt_ms},
+          {"agreed", std::move(agreed)},
+          {"shortcomings", std::move(lacking)},
           {"flows", {{"sending", peer.sending_flows}, {"receiving", peer.receiving_flows}}},
           {"frames", {{"held", peer.held_frames}, {"kept", peer.kept_frames}}},
           {"measured_loss",

@@ -15,9 +15,11 @@
 
 namespace weft::daemon {
 
-// What recovery counted of one peer: {"name", "ready", "rtt_ms" (null while unknown), "flows": {...}, "frames":
-// {...}, "measured_loss": {...} (of what we send, as the peer reports it), "strengths": [{"class", "level", "k", "r",
-// "interleave", "overhead"}] (of what is coded adaptively now), "events": {EVENT: {CLASS: count}}}.
+// What recovery counted of one peer: {"name", "ready", "rtt_ms" (null while unknown), "agreed" (null before its first
+// hello: {"wan_mtu_bytes", "peer_wan_mtu_bytes", "same_classes", "peer_decodes"}), "shortcomings": [{"what", "hint"}],
+// "flows": {...}, "frames": {...}, "measured_loss": {...} (of what we send, as the peer reports it), "strengths":
+// [{"class", "level", "k", "r", "interleave", "overhead"}] (of what is coded adaptively now), "events": {EVENT: {CLASS:
+// count}}}.
 nlohmann::json peer_json(const RepairProcessor::PeerReport& peer, const recovery::PolicyTable& policy);
 
 // What the control thread counts.

@@ -110,4 +110,19 @@ std::unique_ptr<BlockGroup> BlockGroupPool::take() {
   return std::make_unique<BlockGroup>(max_body_bytes_);
 }
 
+void BlockGroupPool::give_back(std::unique_ptr<BlockGroup> group) {
+  if (group->max_body_bytes() == max_body_bytes_) {
+    idle_.push_back(std::move(group));
+  } else {
+    --made_;
+  }
+}
+
+void BlockGroupPool::set_max_body(std::size_t bytes) {
+  if (bytes == max_body_bytes_) return;
+  max_body_bytes_ = bytes;
+  made_ -= idle_.size();
+  idle_.clear();
+}
+
 }  // namespace weft::recovery

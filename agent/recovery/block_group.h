@@ -62,6 +62,7 @@ class BlockGroup {
     return packets_ == 0 || (key.vlan_count == vlan_count_ && key.vids == vids_);
   }
 
+  std::size_t max_body_bytes() const { return max_body_bytes_; }
   bool full() const { return packets_ == plan_.k * plan_.interleave; }
   unsigned packets() const { return packets_; }
   const GroupPlan& plan() const { return plan_; }
@@ -126,7 +127,9 @@ class BlockGroupPool {
 
   // nullptr when all are in use.
   std::unique_ptr<BlockGroup> take();
-  void give_back(std::unique_ptr<BlockGroup> group) { idle_.push_back(std::move(group)); }
+  void give_back(std::unique_ptr<BlockGroup> group);
+  // Of groups taken from now on.
+  void set_max_body(std::size_t bytes);
   std::size_t in_use() const { return made_ - idle_.size(); }
 
  private:

@@ -55,7 +55,7 @@ GroupPlan CodingPlanner::fixed_plan(const FixedCode& code, const StreamState& st
 std::optional<GroupPlan> CodingPlanner::plan(wire::StreamId stream, const StreamState& state, bool ipv6) {
   const ClassPolicy& row = policy_->classes[stream.class_id];
   const LevelPolicy& level = row.levels[stream.level];
-  if (!level.target_residual) return std::nullopt;
+  if (!level.target_residual || !peer_decodes_) return std::nullopt;
   path_.ipv6 = ipv6;
   if (row.fixed) return fixed_plan(*row.fixed, state);
   auto& controller = controller_of(stream);

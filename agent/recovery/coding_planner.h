@@ -24,6 +24,11 @@ class CodingPlanner {
   CodingPlanner(const PolicyTable& policy, const Path& path);
 
   void set_policy(const PolicyTable& policy) { policy_ = &policy; }
+  // From the next group on. Nothing is coded for a peer that cannot decode it.
+  void set_peer(std::size_t wan_mtu_bytes, bool peer_decodes) {
+    measured_path_.wan_mtu_bytes = path_.wan_mtu_bytes = wan_mtu_bytes;
+    peer_decodes_ = peer_decodes;
+  }
   const PolicyTable& policy() const { return *policy_; }
 
   // What the peer has counted, and the round trip as the session measures it.
@@ -59,6 +64,7 @@ class CodingPlanner {
   PathState measured_path_;  // as estimated; begins with what the estimator assumes
   SteadyPath steady_path_;
   PathState path_;  // as strength goes by it
+  bool peer_decodes_ = true;
   wire::LossCounts measured_;
   // By class and level, made when first used.
   std::array<std::unique_ptr<StrengthController>, kMaxClasses * kLevels> controllers_;

@@ -98,6 +98,12 @@ void Encoder::on_feedback(const wire::Feedback& feedback, std::optional<Time> rt
   estimate_.burst_packets = planner_.burst_packets();
 }
 
+void Encoder::agree(const PeerTerms& terms) {
+  sender_.set_wan_mtu(terms.wan_mtu_bytes);
+  pool_.set_max_body(sender_.max_body_bytes());
+  planner_.set_peer(terms.wan_mtu_bytes, terms.peer_decodes);
+}
+
 void Encoder::reset() {
   for (StreamEncoder* stream : active_streams_)
     stream->reset();

@@ -23,6 +23,7 @@
 #include "agent/recovery/events.h"
 #include "agent/recovery/flow_list.h"
 #include "agent/recovery/path_estimate.h"
+#include "agent/recovery/peer_terms.h"
 #include "agent/recovery/policy.h"
 #include "agent/recovery/stream_encoder.h"
 #include "agent/recovery/tx_flow_table.h"
@@ -49,6 +50,8 @@ class Encoder {
   void on_source(FrameId frame, const roce::PacketView& view, Tag tag, Time now);
   // What the peer saw; `rtt` as the session measures it.
   void on_feedback(const wire::Feedback& feedback, std::optional<Time> rtt);
+  // What the peer's hello allows; before anything is encoded for it.
+  void agree(const PeerTerms& terms);
   // The peer is gone, or has restarted and forgotten everything.
   void reset();
   // From the next group on; the table outlives the encoder or the next call of this.

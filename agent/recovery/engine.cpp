@@ -38,6 +38,9 @@ Event event_of(wire::Refusal refusal) {
   }
 }
 
+// A log that nobody reads is no use to keep.
+constexpr std::size_t kMostPeerChanges = 256;
+
 // Both directions serve the same endpoints.
 EncoderLimits encoder_limits(const EngineConfig& engine) {
   EncoderLimits limits = engine.encoder;
@@ -57,7 +60,16 @@ struct Engine::Peer {
                 .wan_mtu_bytes = engine.wan_mtu_bytes,
                 .max_overhead = engine.policy.fec.max_overhead}),
         encoder(io, engine.policy, sender, counters, encoder_limits(engine)),
-        restorer(io, engine.policy, engine.restorer, counters, fill_sink) {}
+        incoming(engine.policy),
+        restorer(io, incoming, engine.restorer, counters, fill_sink) {}
+
+  // After its hello, before anything else of it is accepted.
+  void agree(const EngineConfig& engine) {
+    terms = terms_with(*session.peer_hello(), session.same_classes(), engine.wan_mtu_bytes,
+                       engine.policy.fec.code);
+    encoder.agree(*terms);
+    incoming = terms->same_classes ? engine.policy : engine.policy.held_to_exact();
+  }
 
   const PeerConfig& config;
   Counters counters;
@@ -65,7 +77,9 @@ struct Engine::Peer {
   std::optional<Time> session_ran_at;
   WeftSender sender;
   Encoder encoder;
+  PolicyTable incoming;  // what is done with what comes from it
   Restorer restorer;
+  std::optional<PeerTerms> terms;
 };
 
 Engine::Engine(EngineConfig config, FrameIo& io, FillSink& fill_sink) : config_(std::move(config)), io_(io) {
@@ -196,6 +210,7 @@ void Engine::handle_events(Peer& peer, Time now) {
     switch (*event) {
       case wire::PeerEvent::kUp:
         peer.counters.add(Event::kPeerUp, kClassExact);
+        peer.agree(config_);
         break;
       case wire::PeerEvent::kDown:
         peer.counters.add(Event::kPeerDown, kClassExact);
@@ -208,7 +223,13 @@ void Engine::handle_events(Peer& peer, Time now) {
         peer.restorer.peer_restarted(now);
         break;
     }
+    note_change(peer, *event);
   }
+}
+
+void Engine::note_change(const Peer& peer, wire::PeerEvent event) {
+  if (changes_.size() == kMostPeerChanges) return;
+  changes_.push_back({.peer = peer.config.name, .event = event, .terms = peer.terms.value_or(PeerTerms())});
 }
 
 void Engine::run_session(Peer& peer, Time now) {
@@ -265,6 +286,7 @@ std::vector<Engine::PeerStatus> Engine::status() const {
     all.push_back({.name = peer->config.name,
                    .ready = peer->session.ready(),
                    .rtt = peer->session.rtt(),
+                   .terms = peer->terms,
                    .measured_loss = peer->encoder.measured_loss(),
                    .strengths = peer->encoder.strengths(),
                    .sending_flows = peer->encoder.flows(),
@@ -276,14 +298,19 @@ std::vector<Engine::PeerStatus> Engine::status() const {
   return all;
 }
 
-bool Engine::has_flow_notices() const {
-  return std::ranges::any_of(peers_, [](const auto& peer) { return !peer->restorer.flow_notices().empty(); });
+bool Engine::has_news() const {
+  return !changes_.empty() ||
+         std::ranges::any_of(peers_, [](const auto& peer) { return !peer->restorer.flow_notices().empty(); });
 }
 
 std::vector<FlowNotice> Engine::take_flow_notices() {
   std::vector<FlowNotice> all;
   for (const auto& peer : peers_) {
-    const std::vector<FlowNotice> own = peer->restorer.flow_notices().take();
+    std::vector<FlowNotice> own = peer->restorer.flow_notices().take();
+    if (!peer->session.same_classes()) {
+      for (FlowNotice& notice : own)
+        notice.stream = {.class_id = kClassExact, .level = 0};
+    }
     all.insert(all.end(), own.begin(), own.end());
   }
   return all;
@@ -292,7 +319,7 @@ std::vector<FlowNotice> Engine::take_flow_notices() {
 void Engine::list_flows(NewestFlows& out) const {
   for (const auto& peer : peers_) {
     peer->encoder.list_flows(peer->config.name, out);
-    peer->restorer.list_flows(peer->config.name, out);
+    peer->restorer.list_flows(peer->config.name, peer->session.same_classes(), out);
   }
 }
 

@@ -20,6 +20,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "agent/recovery/encoder.h"
@@ -27,6 +28,7 @@
 #include "agent/recovery/events.h"
 #include "agent/recovery/fill_record.h"
 #include "agent/recovery/flow_list.h"
+#include "agent/recovery/peer_terms.h"
 #include "agent/recovery/policy.h"
 #include "agent/recovery/restorer.h"
 #include "agent/recovery/weft_sender.h"
@@ -55,6 +57,13 @@ struct EngineConfig {
   EncoderLimits encoder;
 };
 
+// What happened to a session, for a log.
+struct PeerChange {
+  std::string peer;
+  wire::PeerEvent event = wire::PeerEvent::kUp;
+  PeerTerms terms;  // of kUp
+};
+
 class Engine {
  public:
   // `io` and `fill_sink` outlive the engine.
@@ -81,6 +90,7 @@ class Engine {
     std::string_view name;
     bool ready = false;
     std::optional<Time> rtt;
+    std::optional<PeerTerms> terms;  // nullopt: it has never been heard of
     wire::LossCounts measured_loss;  // of what we send to it, as it last reported
     std::vector<CodingPlanner::StreamStrength> strengths;
     std::size_t sending_flows = 0;
@@ -90,9 +100,11 @@ class Engine {
     const Counters* counters = nullptr;
   };
   std::vector<PeerStatus> status() const;
-  // Of all peers, in order: what the classifier of frames from the WAN must learn. To be taken soon after any call.
-  bool has_flow_notices() const;
+  // What waits to be taken, soon after any call, in order: what the classifier of frames from the WAN must learn, and the
+  // changes of sessions, of which the newest are left out when nobody takes them.
+  bool has_news() const;
   std::vector<FlowNotice> take_flow_notices();
+  std::vector<PeerChange> take_peer_changes() { return std::exchange(changes_, {}); }
   // Looks at every flow of both directions: some milliseconds when the tables are full.
   void list_flows(NewestFlows& out) const;
   // Of frames that belong to no peer.
@@ -110,12 +122,14 @@ class Engine {
                 Time now);
   void on_announcement(Peer& peer, wire::Announcement announcement, const roce::VlanStack& vlans, Time now);
   void handle_events(Peer& peer, Time now);
+  void note_change(const Peer& peer, wire::PeerEvent event);
   void run_session(Peer& peer, Time now);
 
   const EngineConfig config_;
   FrameIo& io_;
   std::vector<std::unique_ptr<Peer>> peers_;
   Counters stray_;
+  std::vector<PeerChange> changes_;
 };
 
 }  // namespace weft::recovery

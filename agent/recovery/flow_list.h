@@ -26,6 +26,7 @@ struct FlowStatus {
   // Packets of it come to this agent; of a received flow that is announced they may go by it for a moment.
   bool arriving = true;
   wire::StreamId stream;
+  bool class_known = true;         // else the peer's class ids are not ours
   std::optional<wire::FlowId> id;  // of flows we send
   std::uint32_t epoch = 0;         // orders begun, counted by this side
   std::size_t held_frames = 0;

@@ -69,6 +69,12 @@ std::optional<ClassId> PolicyTable::find(std::string_view name) const {
   return static_cast<ClassId>(it - classes.begin());
 }
 
+PolicyTable PolicyTable::held_to_exact() const {
+  PolicyTable table = *this;
+  table.classes.assign(kMaxClasses, classes[kClassExact]);
+  return table;
+}
+
 PolicyTable PolicyTable::defaults() {
   PolicyTable table;
   table.classes = {exact_class("exact", kExactResidual), exact_class("dp-high", kExactResidual), dp_low(),

@@ -77,6 +77,8 @@ struct PolicyTable {
 
   const LevelPolicy& level(Tag tag) const { return classes[tag.class_id].levels[tag.level % kLevels]; }
   std::optional<ClassId> find(std::string_view name) const;
+  // The same for class ids that mean nothing: every one is as strict as `exact`.
+  PolicyTable held_to_exact() const;
 
   // The shipped table: exact, dp-high, dp-low, pp (levels 0-7), ack.
   static PolicyTable defaults();

@@ -434,7 +434,7 @@ void Restorer::restart_orders() {
   recovered_.clear();
 }
 
-void Restorer::list_flows(std::string_view peer, NewestFlows& out) const {
+void Restorer::list_flows(std::string_view peer, bool same_classes, NewestFlows& out) const {
   flows_.for_each([&](const RxFlow& flow) {
     out.add({.peer = peer,
              .sending = false,
@@ -442,6 +442,7 @@ void Restorer::list_flows(std::string_view peer, NewestFlows& out) const {
              .announced = flow.announced,
              .arriving = flow.arriving(),
              .stream = flow.stream,
+             .class_known = same_classes,
              .id = std::nullopt,
              .epoch = flow.epoch,
              .held_frames = flow.held.size(),

@@ -105,7 +105,7 @@ class Restorer {
   FlowNotices& flow_notices() { return notices_; }
 
   std::size_t flows() const { return flows_.size(); }
-  void list_flows(std::string_view peer, NewestFlows& out) const;
+  void list_flows(std::string_view peer, bool same_classes, NewestFlows& out) const;
   std::size_t held_frames() const { return held_frames_; }
   std::size_t kept_frames() const { return arrivals_.frames(); }
 

@@ -45,6 +45,9 @@ class WeftSender {
   // What a body may have on the WAN whatever the IP version.
   std::size_t max_body_bytes() const { return wire::max_body_bytes(wan_mtu_bytes_, true); }
 
+  // From the next packet on.
+  void set_wan_mtu(std::uint16_t bytes) { wan_mtu_bytes_ = bytes; }
+
   // Every packet towards the peer, coded or not: it earns overhead and shows the path.
   void note_source_sent(std::size_t ip_bytes, const PathHeaders& path) {
     overhead_.earn(ip_bytes);

@@ -35,6 +35,8 @@ namespace weft::wire {
 inline constexpr std::uint32_t kMagic = 0x57454654;  // "WEFT"
 inline constexpr std::uint8_t kVersion = 1;
 inline constexpr std::uint16_t kDefaultUdpPort = 4793;
+// Of a path Weft packets cross: what IPv6 guarantees.
+inline constexpr std::uint16_t kLeastWanMtuBytes = 1280;
 inline constexpr std::size_t kHeaderBytes = 24;
 inline constexpr std::size_t kTagBytes = 16;
 inline constexpr std::size_t kEnvelopeBytes = kHeaderBytes + kTagBytes;
