@@ -98,6 +98,10 @@ void print_peer(const json& peer) {
              event(peer, "source_received"), peer.at("flows").at("receiving").get<std::uint64_t>(),
              event(peer, "lost_packets"), event(peer, "recovered"), event(peer, "filled"),
              event(peer, "source_bad_icrc"));
+  const json& recovery = peer.at("recovery_ms");
+  if (!recovery.at("p99").is_null())
+    fmt::print("  rebuilt after   {:.1f} ms (p50), {:.1f} ms (p99)\n", recovery.at("p50").get<double>(),
+               recovery.at("p99").get<double>());
   fmt::print("  held now        {} frames; {} kept for decoding\n",
              peer.at("frames").at("held").get<std::uint64_t>(),
              peer.at("frames").at("kept").get<std::uint64_t>());

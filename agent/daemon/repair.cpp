@@ -64,8 +64,11 @@ void RepairProcessor::reset(recovery::Time now) { engine_->resume_after_stall(no
 
 void RepairProcessor::replace(recovery::EngineConfig config) {
   engine_->release_all();
-  for (const auto& peer : engine_->status())
-    retired_[std::string(peer.name)].add(*peer.counters);
+  for (const auto& peer : engine_->status()) {
+    Retired& retired = retired_[std::string(peer.name)];
+    retired.counters.add(*peer.counters);
+    retired.recovery_latency.add(*peer.recovery_latency);
+  }
   engine_ = std::make_unique<recovery::Engine>(std::move(config), io_, fills_);
 }
 
@@ -82,9 +85,11 @@ std::vector<RepairProcessor::PeerReport> RepairProcessor::report() const {
                       .receiving_flows = peer.receiving_flows,
                       .held_frames = peer.held_frames,
                       .kept_frames = peer.kept_frames,
-                      .counters = *peer.counters};
+                      .counters = *peer.counters,
+                      .recovery_latency = *peer.recovery_latency};
     if (const auto before = retired_.find(report.name); before != retired_.end()) {
-      report.counters.add(before->second);
+      report.counters.add(before->second.counters);
+      report.recovery_latency.add(before->second.recovery_latency);
     }
     all.push_back(std::move(report));
   }

@@ -47,7 +47,9 @@ class RepairProcessor final : public dataplane::Processor {
     std::size_t receiving_flows = 0;
     std::size_t held_frames = 0;
     std::size_t kept_frames = 0;
-    recovery::Counters counters;  // since the agent started, whatever was reloaded
+    // Since the agent started, whatever was reloaded.
+    recovery::Counters counters;
+    DurationHistogram recovery_latency;
   };
   std::vector<PeerReport> report() const;
   void list_flows(recovery::NewestFlows& out) const { engine_->list_flows(out); }
@@ -71,7 +73,11 @@ class RepairProcessor final : public dataplane::Processor {
   bool rung_ = false;
   recovery::FillLog fills_{kMaxUnreadFills};
   std::unique_ptr<recovery::Engine> engine_;
-  std::map<std::string, recovery::Counters> retired_;  // of engines before this one, by peer
+  struct Retired {
+    recovery::Counters counters;
+    DurationHistogram recovery_latency;
+  };
+  std::map<std::string, Retired> retired_;  // of engines before this one, by peer
 };
 
 }  // namespace weft::daemon

@@ -14,6 +14,19 @@ using nlohmann::json;
 
 std::string_view port_name(recovery::Port port) { return port == recovery::Port::kLan ? "lan" : "wan"; }
 
+// A percentile of fewer samples than this is one sample's luck.
+constexpr std::uint64_t kSamplesForP99 = 100;
+
+json recovery_json(const DurationHistogram& latency) {
+  const auto milliseconds = [&](double share, std::uint64_t samples_needed) -> json {
+    if (latency.samples() < samples_needed) return nullptr;
+    return std::chrono::duration<double, std::milli>(*latency.percentile(share)).count();
+  };
+  return {{"samples", latency.samples()},
+          {"p50", milliseconds(0.5, 1)},
+          {"p99", milliseconds(0.99, kSamplesForP99)}};
+}
+
 json queue_json(const dataplane::QueueStatistics& queue) {
   json out = {{"port", port_name(queue.port)}, {"queue", queue.queue}};
 #define X(member, name) out[name] = queue.agent->member.get();
@@ -70,6 +83,7 @@ json peer_json(const RepairProcessor::PeerReport& peer, const recovery::PolicyTa
           {"rtt_ms", rtt_ms},
           {"agreed", std::move(agreed)},
           {"shortcomings", std::move(lacking)},
+          {"recovery_ms", recovery_json(peer.recovery_latency)},
           {"flows", {{"sending", peer.sending_flows}, {"receiving", peer.receiving_flows}}},
           {"frames", {{"held", peer.held_frames}, {"kept", peer.kept_frames}}},
           {"measured_loss",

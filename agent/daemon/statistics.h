@@ -17,6 +17,7 @@ namespace weft::daemon {
 
 // What recovery counted of one peer: {"name", "ready", "rtt_ms" (null while unknown), "agreed" (null before its first
 // hello: {"wan_mtu_bytes", "peer_wan_mtu_bytes", "same_classes", "peer_decodes"}), "shortcomings": [{"what", "hint"}],
+// "recovery_ms": {"samples", "p50", "p99"},
 // "flows": {...}, "frames": {...}, "measured_loss": {...} (of what we send, as the peer reports it), "strengths":
 // [{"class", "level", "k", "r", "interleave", "overhead"}] (of what is coded adaptively now), "events": {EVENT: {CLASS:
 // count}}}.

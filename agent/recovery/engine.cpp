@@ -293,7 +293,8 @@ std::vector<Engine::PeerStatus> Engine::status() const {
                    .receiving_flows = peer->restorer.flows(),
                    .held_frames = peer->restorer.held_frames(),
                    .kept_frames = peer->restorer.kept_frames(),
-                   .counters = &peer->counters});
+                   .counters = &peer->counters,
+                   .recovery_latency = &peer->restorer.recovery_latency()});
   }
   return all;
 }

@@ -98,6 +98,7 @@ class Engine {
     std::size_t held_frames = 0;
     std::size_t kept_frames = 0;
     const Counters* counters = nullptr;
+    const DurationHistogram* recovery_latency = nullptr;
   };
   std::vector<PeerStatus> status() const;
   // What waits to be taken, soon after any call, in order: what the classifier of frames from the WAN must learn, and the

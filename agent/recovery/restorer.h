@@ -20,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/base/duration_histogram.h"
 #include "agent/recovery/arrivals.h"
 #include "agent/recovery/block_store.h"
 #include "agent/recovery/engine_io.h"
@@ -108,6 +109,9 @@ class Restorer {
   void list_flows(std::string_view peer, bool same_classes, NewestFlows& out) const;
   std::size_t held_frames() const { return held_frames_; }
   std::size_t kept_frames() const { return arrivals_.frames(); }
+  // Of every packet FEC brought back and the receiver got: since when it was known to be missing, by a packet that was held
+  // for it or by a list.
+  const DurationHistogram& recovery_latency() const { return recovery_latency_; }
 
   // No packet is held longer.
   Time hold_bound() const;
@@ -203,6 +207,7 @@ class Restorer {
   Pairing pairing_;
   FillLedger ledger_;
   wire::LossCounts losses_;
+  DurationHistogram recovery_latency_;
 
   std::vector<FlowHandle> gaps_;
   std::vector<std::uint32_t> touched_blocks_;  // a packet they missed has arrived

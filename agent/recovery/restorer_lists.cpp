@@ -279,6 +279,7 @@ void Restorer::deliver_recovered(const RecoveredPacket& packet, Time now) {
     count(Event::kRecoveryNoFrame, *flow);
     return;
   }
+  recovery_latency_.add(flow->gap_since ? now - *flow->gap_since : Time::zero());
   recovered_.add(packet.name);
   arrivals_.add(packet.name, flow->epoch, *frame, false, now);
   if (Arrivals::Record* record = arrivals_.find(packet.name); record != nullptr) {

@@ -77,6 +77,12 @@ def _realised(wan: dict[str, Any]) -> dict[str, float | None]:
     return {"loss": lost / packets if packets else None, "burst": lost / runs if runs else None}
 
 
+def _recovery_ms(measurement: Measurement) -> dict[str, float | None]:
+    """How long the agent at the responder knew of a lost packet before FEC brought it."""
+    peers = measurement.agents.get("b", {}).get("peers", [])
+    return {key: peers[0]["recovery_ms"][key] if peers else None for key in ("p50", "p99")}
+
+
 def run_of(measurement: Measurement, reference: Measurement) -> dict[str, Any]:
     """One entry of `runs`; `reference` is the lossless measurement of the same scenario."""
     scenario, wan = measurement.scenario, measurement.wan
@@ -95,7 +101,7 @@ def run_of(measurement: Measurement, reference: Measurement) -> dict[str, Any]:
         "slowdown": distribution([sample["slowdown"] for sample in samples]),
         "classes": _classes(measurement, samples), "wan_bytes": kind_bytes,
         "throughput": throughput(measurement),
-        "recovery_ms": {"p50": None, "p99": None}, "timeouts": sum(figures["timeouts"] for figures in sent),
+        "recovery_ms": _recovery_ms(measurement), "timeouts": sum(figures["timeouts"] for figures in sent),
         "timeout_wait_ms": sum(figures["timeout_wait_ns"] for figures in sent) / 1e6,
         "qp_errors": measurement.transfer.requester["totals"]["qp_errors"],
         "agent": {side: measurement.agents.get(side, {}) for side in ("a", "b")}, "skipped": list(measurement.skipped), "samples": samples}

@@ -14,8 +14,12 @@ TEST_F(RestorerCase, ARepairClosesAGap) {
   const CodedBlock block({frame(0), frame(1), frame(2)});
   source(frame(0));
   source(frame(2));
+  now_ += 2ms;
   restorer_.on_repair(block.repair, now_);
   EXPECT_EQ(delivered(), (std::vector<std::uint32_t>{0, 1, 2}));
+  ASSERT_EQ(restorer_.recovery_latency().samples(), 1U);
+  EXPECT_GE(*restorer_.recovery_latency().percentile(1), 2ms);
+  EXPECT_LE(*restorer_.recovery_latency().percentile(1), 2200us);
 }
 
 TEST_F(RestorerCase, LossIsMeasuredBeforeRecovery) {
