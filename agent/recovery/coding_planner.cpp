@@ -84,7 +84,7 @@ std::vector<CodingPlanner::StreamStrength> CodingPlanner::strengths() const {
 
 unsigned CodingPlanner::rows_for(wire::StreamId stream, const GroupPlan& plan, unsigned columns) const {
   const unsigned most = std::min(plan.r, columns);
-  const auto& controller = controllers_[stream.class_id * kLevels + stream.level];
+  const auto& controller = controllers_[slot_of(stream)];
   if (controller == nullptr || policy_->classes[stream.class_id].fixed) return most;
   return std::min(plan.r, controller->rows_for(columns));
 }

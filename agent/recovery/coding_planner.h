@@ -55,8 +55,11 @@ class CodingPlanner {
   // From what the estimator says and measured_path_ holds.
   void follow_path();
   GroupPlan fixed_plan(const FixedCode& code, const StreamState& state) const;
+  static std::size_t slot_of(wire::StreamId stream) {
+    return (stream.path * kMaxClasses + stream.class_id) * kLevels + stream.level;
+  }
   std::unique_ptr<StrengthController>& controller_of(wire::StreamId stream) {
-    return controllers_[stream.class_id * kLevels + stream.level];
+    return controllers_[slot_of(stream)];
   }
 
   const PolicyTable* policy_;
@@ -66,8 +69,8 @@ class CodingPlanner {
   PathState path_;  // as strength goes by it
   bool peer_decodes_ = true;
   wire::LossCounts measured_;
-  // By class and level, made when first used.
-  std::array<std::unique_ptr<StrengthController>, kMaxClasses * kLevels> controllers_;
+  // By path, class and level, made when first used.
+  std::array<std::unique_ptr<StrengthController>, wire::kMaxPaths * kMaxClasses * kLevels> controllers_;
 };
 
 }  // namespace weft::recovery

@@ -17,6 +17,8 @@ std::uint32_t psns_of(const roce::PacketView& view) {
   return roce::packets_for(view.reth()->length_bytes, kReadPmtuBytes);
 }
 
+std::size_t slot_of(wire::StreamId id) { return (id.path * kMaxClasses + id.class_id) * kLevels + id.level; }
+
 bool same_network(const roce::FlowKey& a, const roce::FlowKey& b) {
   return a.vlan_count == b.vlan_count && a.vids == b.vids;
 }
@@ -64,7 +66,9 @@ void Encoder::encode(const roce::PacketView& view, const PathHeaders& path, Tag 
     }
     if (view.op().operation == roce::Operation::kAcknowledge) return;
   }
-  const wire::StreamId id{.class_id = tag.class_id, .level = static_cast<std::uint8_t>(tag.level % kLevels)};
+  const wire::StreamId id{.class_id = tag.class_id,
+                          .level = static_cast<std::uint8_t>(tag.level % kLevels),
+                          .path = paths_.of(key)};
   TxFlow* flow = flows_.on_packet(key, id, view.psn(), psns_of(view), path, now);
   if (flow == nullptr) {
     counters_.add(Event::kEncodeSkippedFlowCap, tag.class_id);
@@ -77,7 +81,7 @@ void Encoder::encode(const roce::PacketView& view, const PathHeaders& path, Tag 
 }
 
 StreamEncoder& Encoder::stream_of(wire::StreamId id) {
-  std::unique_ptr<StreamEncoder>& stream = streams_[id.class_id * kLevels + id.level];
+  std::unique_ptr<StreamEncoder>& stream = streams_[slot_of(id)];
   if (stream == nullptr) {
     stream = std::make_unique<StreamEncoder>(
         id, StreamEncoder::Links{sender_, counters_, pool_, planner_, estimate_});
@@ -86,13 +90,28 @@ StreamEncoder& Encoder::stream_of(wire::StreamId id) {
   return *stream;
 }
 
+// Feedback does not say which VLAN stack it speaks of. Their ordinals begin far apart, so the nearest is meant.
+StreamEncoder* Encoder::covered_stream(const wire::Feedback::Covered& covered) const {
+  StreamEncoder* nearest = nullptr;
+  std::uint32_t least = UINT32_MAX;
+  for (wire::StreamId id = covered.stream; id.path < kMaxPaths; ++id.path) {
+    StreamEncoder* stream = streams_[slot_of(id)].get();
+    if (stream == nullptr) continue;
+    const std::uint32_t ahead = stream->next_ordinal() - covered.ordinal;
+    const std::uint32_t distance = std::min(ahead, 0 - ahead);
+    if (nearest != nullptr && distance >= least) continue;
+    nearest = stream;
+    least = distance;
+  }
+  return nearest;
+}
+
 void Encoder::on_feedback(const wire::Feedback& feedback, std::optional<Time> rtt) {
   flows_.confirm(feedback.confirmed_flows);
   if (rtt) estimate_.rtt = *rtt;
   estimate_.feedback_period = std::chrono::microseconds(feedback.period_us);
   for (const wire::Feedback::Covered& covered : feedback.covered) {
-    const auto& stream = streams_[covered.stream.class_id * kLevels + covered.stream.level];
-    if (stream != nullptr) stream->on_covered(covered.ordinal);
+    if (StreamEncoder* stream = covered_stream(covered)) stream->on_covered(covered.ordinal);
   }
   planner_.on_feedback(feedback.loss, rtt);
   estimate_.burst_packets = planner_.burst_packets();

@@ -23,6 +23,7 @@
 #include "agent/recovery/events.h"
 #include "agent/recovery/flow_list.h"
 #include "agent/recovery/path_estimate.h"
+#include "agent/recovery/path_index.h"
 #include "agent/recovery/peer_terms.h"
 #include "agent/recovery/policy.h"
 #include "agent/recovery/stream_encoder.h"
@@ -70,6 +71,7 @@ class Encoder {
  private:
   void encode(const roce::PacketView& view, const PathHeaders& path, Tag tag, Time now);
   StreamEncoder& stream_of(wire::StreamId id);
+  StreamEncoder* covered_stream(const wire::Feedback::Covered& covered) const;
   void announce(Time now);
   void send_copies(Time now);
   void wake_at(std::optional<Time> at);
@@ -83,10 +85,11 @@ class Encoder {
   BlockGroupPool pool_;
   TxFlowTable flows_;
   AckGuard guard_;
+  PathIndex paths_;
   ClassId ack_class_;
 
-  // By class and level, made when first used.
-  std::array<std::unique_ptr<StreamEncoder>, kMaxClasses * kLevels> streams_;
+  // By path, class and level, made when first used.
+  std::array<std::unique_ptr<StreamEncoder>, kMaxPaths * kMaxClasses * kLevels> streams_;
   std::vector<StreamEncoder*> active_streams_;
   wire::Announcement announcement_;
   std::optional<Time> deadline_;  // at or before the earliest thing to do

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "agent/recovery/path_index.h"
+
 namespace weft::recovery {
 namespace {
 
@@ -79,6 +81,7 @@ struct Engine::Peer {
   Encoder encoder;
   PolicyTable incoming;  // what is done with what comes from it
   Restorer restorer;
+  PathIndex incoming_paths;
   std::optional<PeerTerms> terms;
 };
 
@@ -166,7 +169,7 @@ void Engine::weft_from_wan(ByteView frame, const roce::UdpDatagram& datagram, Ti
 void Engine::dispatch(Peer& peer, const wire::Opened& opened, ByteView frame,
                       const roce::UdpDatagram& datagram, Time now) {
   // Hands a decoded body on, or counts that it made no sense although it was authentic.
-  const auto use = [&](const auto& body, auto&& handler) {
+  const auto use = [&](auto body, auto&& handler) {
     if (body) {
       handler(*body);
     } else {
@@ -182,13 +185,17 @@ void Engine::dispatch(Peer& peer, const wire::Opened& opened, ByteView frame,
       return;
     case wire::PacketType::kAnnouncement:
       return use(wire::decode_announcement(opened.body),
-                 [&](const auto& body) { on_announcement(peer, body, datagram.vlans, now); });
+                 [&](auto& body) { on_announcement(peer, std::move(body), datagram.vlans, now); });
     case wire::PacketType::kManifest:
-      return use(wire::decode_manifest(opened.body),
-                 [&](const auto& body) { peer.restorer.on_manifest(body, now); });
+      return use(wire::decode_manifest(opened.body), [&](auto& body) {
+        body.stream.path = peer.incoming_paths.of(datagram.vlans);
+        peer.restorer.on_manifest(body, now);
+      });
     case wire::PacketType::kRepair:
-      return use(wire::decode_repair(opened.body),
-                 [&](const auto& body) { peer.restorer.on_repair(body, now); });
+      return use(wire::decode_repair(opened.body), [&](auto& body) {
+        body.stream.path = peer.incoming_paths.of(datagram.vlans);
+        peer.restorer.on_repair(body, now);
+      });
     case wire::PacketType::kAckCopy:
       return use(wire::decode_ack_copy(opened.body), [&](const auto& body) {
         peer.restorer.on_ack_copy(body, PathHeaders(frame, datagram), now);
@@ -202,6 +209,9 @@ void Engine::on_announcement(Peer& peer, wire::Announcement announcement, const 
   const std::size_t foreign =
       std::erase_if(announcement.flows, [&](const auto& flow) { return find_peer(flow.key.src) != &peer; });
   if (foreign > 0) peer.counters.add(Event::kAnnouncementForeign, kClassExact, foreign);
+  const std::uint8_t path = peer.incoming_paths.of(vlans);
+  for (wire::Announcement::Flow& flow : announcement.flows)
+    flow.stream.path = path;
   peer.restorer.on_announcement(announcement, vlans, now);
 }
 

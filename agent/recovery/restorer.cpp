@@ -329,7 +329,8 @@ void Restorer::fill_feedback(wire::Feedback& feedback, Time now) {
   feedback.covered.clear();
   streams_.for_each([&](wire::StreamId id, RxStream& stream) {
     stream.judge.settle(now, losses_);
-    if (stream.judge.started()) feedback.covered.push_back({.stream = id, .ordinal = stream.judge.covered()});
+    if (stream.judge.started() && feedback.covered.size() < wire::kMaxCovered)
+      feedback.covered.push_back({.stream = id, .ordinal = stream.judge.covered()});
   });
   feedback.loss = losses_;
   feedback.confirmed_flows = ids_.take_confirmations();

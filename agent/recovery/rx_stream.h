@@ -30,9 +30,9 @@ class RxStreams {
  public:
   explicit RxStreams(const PolicyTable& policy) : policy_(policy) {}
 
-  // The id is of a class of the policy.
+  // The id is of a class of the policy, its path below kMaxPaths.
   RxStream& operator[](wire::StreamId id) {
-    auto& stream = streams_[id.class_id * kLevels + id.level];
+    auto& stream = streams_[(id.path * kMaxClasses + id.class_id) * kLevels + id.level];
     if (stream == nullptr) {
       stream =
           std::make_unique<RxStream>(policy_.level({.class_id = id.class_id, .level = id.level, .layer = 0}));
@@ -44,7 +44,9 @@ class RxStreams {
   void for_each(Visit&& visit) {
     for (std::size_t i = 0; i < streams_.size(); ++i) {
       if (streams_[i] == nullptr) continue;
-      visit(wire::StreamId{static_cast<std::uint8_t>(i / kLevels), static_cast<std::uint8_t>(i % kLevels)},
+      visit(wire::StreamId{.class_id = static_cast<std::uint8_t>(i / kLevels % kMaxClasses),
+                           .level = static_cast<std::uint8_t>(i % kLevels),
+                           .path = static_cast<std::uint8_t>(i / kLevels / kMaxClasses)},
             *streams_[i]);
     }
   }
@@ -56,7 +58,7 @@ class RxStreams {
 
  private:
   const PolicyTable& policy_;
-  std::array<std::unique_ptr<RxStream>, kMaxClasses * kLevels> streams_;
+  std::array<std::unique_ptr<RxStream>, wire::kMaxPaths * kMaxClasses * kLevels> streams_;
 };
 
 }  // namespace weft::recovery

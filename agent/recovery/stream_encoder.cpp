@@ -29,13 +29,17 @@ bool is_fillable_start(const roce::PacketView& view, std::uint32_t min_message_b
          length_bytes > view.payload_bytes() && length_bytes >= min_message_bytes;
 }
 
+// Streams of different VLAN stacks are alike in feedback but for their ordinals.
+constexpr std::uint32_t kOrdinalsApart = UINT32_MAX / kMaxPaths + 1;
+
 }  // namespace
 
 StreamEncoder::StreamEncoder(wire::StreamId stream, const Links& links)
     : stream_(stream),
       links_(links),
       pacer_({links.sender, links.counters, links.pool, links.estimate}),
-      manifests_(stream, {links.sender, links.counters, links.estimate}) {}
+      manifests_(stream, {links.sender, links.counters, links.estimate}),
+      next_ordinal_(stream.path * kOrdinalsApart) {}
 
 StreamEncoder::~StreamEncoder() { reset(); }
 

@@ -1,4 +1,4 @@
-// One stream (class and level of a peer and lane) on its way to the WAN: numbers its packets and decides when
+// One stream (class and level of a peer, lane and VLAN stack) on its way to the WAN: numbers its packets and decides when
 // a group opens and closes.
 //
 //   on_packet ─▶ ordinal ─┬─▶ open group ──close──▶ RepairPacer
@@ -69,7 +69,7 @@ class StreamEncoder {
   ManifestSender manifests_;
   std::unique_ptr<BlockGroup> open_;
 
-  std::uint32_t next_ordinal_ = 0;
+  std::uint32_t next_ordinal_;
   bool quiet_pending_ = false;   // packets have come since tick() last saw the stream quiet
   bool at_message_end_ = false;  // the newest packet ended its message
   Time last_packet_at_{};

@@ -28,13 +28,16 @@ using FlowId = std::uint16_t;
 
 inline constexpr std::size_t kMaxClasses = 16;  // four bits
 inline constexpr std::size_t kLevels = 8;       // three bits
+inline constexpr std::size_t kMaxPaths = 8;     // VLAN stacks of a peer that have streams of their own
 
-// A stream is what one class and level of a peer and lane sends, in order; its packets are counted by
+// A stream is what one class and level of a peer, lane and VLAN stack sends, in order; its packets are counted by
 // ordinals (modulo 2^32), so that a receiver can tell losses and their runs apart whatever the flows' PSNs
 // do.
 struct StreamId {
   std::uint8_t class_id = 0;  // below kMaxClasses
   std::uint8_t level = 0;     // below kLevels
+  // Which VLAN stack, by this side's numbers. Not written: the frame tells, and a decoder leaves it 0.
+  std::uint8_t path = 0;  // below kMaxPaths
   friend bool operator==(const StreamId&, const StreamId&) = default;
 };
 

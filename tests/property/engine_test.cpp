@@ -48,6 +48,38 @@ TEST(Engine, ExactTrafficArrivesExactAndFasterThanGoBackN) {
   EXPECT_LT(mean[1] * 2, mean[0]);
 }
 
+// The frames of every other queue pair carry a VLAN tag across the WAN.
+TEST(Engine, VlanStacksSideBySideAreRepaired) {
+  const auto policy = fixed_policy(32, 4, 1);
+  sim::TwoSites sites(sites_config({.loss = 5e-3}, &policy, seed()));
+  sim::Transfer transfer(sites, {.messages = messages(12, kDscpExact), .slots = 2, .seed = seed()});
+  constexpr std::size_t kMacBytes = 12;
+  sites.tap = [&](sim::Place place, Side, sim::TwoSites::Tapped& tapped) {
+    Bytes& frame = tapped.frame;
+    const auto view = roce::PacketView::parse(frame);
+    if (!view) return true;
+    if (place == sim::Place::kFromHost && view->dest_qpn() % 2 == 1) {
+      const Bytes tag{0x81, 0x00, 0x00, 0x07};
+      frame.insert(frame.begin() + kMacBytes, tag.begin(), tag.end());
+    } else if (place == sim::Place::kToHost && view->flow_key().vlan_count == 1) {
+      frame.erase(frame.begin() + kMacBytes, frame.begin() + kMacBytes + roce::kVlanTagBytes);
+    }
+    return true;
+  };
+  ASSERT_TRUE(transfer.run(std::chrono::seconds(600)));
+  std::uint64_t resent = 0;
+  for (const auto& outcome : transfer.outcomes()) {
+    EXPECT_EQ(outcome.corrupt_bytes, 0U);
+    resent += outcome.retransmitted_packets;
+  }
+  const recovery::Counters& a = *sites.engine(Side::kA)->status().front().counters;
+  const recovery::Counters& b = *sites.engine(Side::kB)->status().front().counters;
+  EXPECT_EQ(a.total(recovery::Event::kGroupClosedList), 0U);
+  EXPECT_LT(a.total(recovery::Event::kRepairSent) * 6, a.total(recovery::Event::kSourceSent));
+  EXPECT_GT(b.total(recovery::Event::kRecovered) * 10, b.total(recovery::Event::kLostPackets) * 9);
+  EXPECT_LT(resent, a.total(recovery::Event::kSourceSent) / 10);
+}
+
 // An agent that slept forgets the order of flows, not their names: its peer heard nothing of it and will not say them
 // again.
 TEST(Engine, ProtectionGoesOnAfterEitherAgentSlept) {

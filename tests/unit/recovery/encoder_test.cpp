@@ -403,10 +403,61 @@ TEST(Encoder, BlocksNeverMixVlanStacks) {
   send_message(rig, plain, 4 * 1024, {});
   send_message(rig, tagged, 4 * 1024, {});
   rig.advance(milliseconds(10));
-  EXPECT_EQ(rig.count(Event::kGroupClosedList), 1U);
+  EXPECT_EQ(rig.count(Event::kGroupClosedMessageEnd), 2U);
   ASSERT_THAT(rig.wan().announcements, SizeIs(2));
   for (const auto& repair : rig.wan().repairs)
     EXPECT_THAT(repair.value.sources, SizeIs(4));
+}
+
+// Packets of `stacks` VLANs in turn; each VLAN sends `packets`.
+void send_in_turn(EncoderRig& rig, std::uint16_t stacks, std::uint32_t packets) {
+  std::vector<WriteFlow> flows;
+  for (std::uint16_t vid = 1; vid <= stacks; ++vid) {
+    flows.emplace_back(17);
+    flows.back().path.vlans = {.tags = {roce::VlanTag{.tci = vid}}, .count = 1};
+  }
+  for (std::uint32_t i = 0; i < packets; ++i) {
+    for (WriteFlow& flow : flows)
+      rig.send(flow.packet(roce::Psn(0), (packets + 1) * 1024, i), {});
+    rig.advance(microseconds(50));
+  }
+}
+
+TEST(Encoder, VlanStacksSideBySideFillBlocksOfTheirOwn) {
+  EncoderRig rig(test::seed(), fixed({.k = 16, .r = 2, .interleave = 1}));
+  send_in_turn(rig, 3, 64);
+  EXPECT_EQ(rig.count(Event::kGroupClosedFull), 3U * 4);
+  EXPECT_EQ(rig.count(Event::kGroupClosedList), 0U);
+  std::set<std::uint32_t> firsts;
+  for (const auto& repair : rig.wan().repairs)
+    firsts.insert(repair.value.first_ordinal);
+  EXPECT_THAT(firsts, SizeIs(3 * 4)) << "ordinals of different stacks are told apart";
+}
+
+TEST(Encoder, MoreVlanStacksThanAreToldApartStillNeverMix) {
+  EncoderRig rig(test::seed(), fixed({.k = 16, .r = 2, .interleave = 1}));
+  send_in_turn(rig, wire::kMaxPaths + 1, 16);
+  EXPECT_EQ(rig.count(Event::kGroupClosedFull), wire::kMaxPaths - 1);
+  EXPECT_GT(rig.count(Event::kGroupClosedList), 0U);
+}
+
+TEST(Encoder, FeedbackIsOfTheStackWhoseOrdinalsAreNearest) {
+  EncoderRig rig(test::seed(), fixed({.k = 32, .r = 2, .interleave = 1}));
+  send_in_turn(rig, 2, 8);
+  rig.advance(milliseconds(3));
+  std::set<std::uint32_t> ends;
+  for (const auto& repair : rig.wan().repairs)
+    ends.insert(repair.value.first_ordinal + repair.value.k);
+  ASSERT_THAT(ends, SizeIs(2));
+  const auto covered = *ends.rbegin();
+  rig.forget_wan();
+  wire::Feedback feedback;
+  feedback.covered.push_back({.stream = {}, .ordinal = covered});
+  rig.feedback(feedback, milliseconds(20));
+  rig.advance(milliseconds(100));
+  EXPECT_FALSE(rig.wan().repairs.empty()) << "the other stack's tail goes again";
+  for (const auto& repair : rig.wan().repairs)
+    EXPECT_NE(repair.value.first_ordinal + repair.value.k, covered);
 }
 
 TEST(Encoder, CongestionMarksAreToldWithTheBlock) {
