@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "agent/recovery/policy.h"
+#include "agent/wire/format.h"
 #include "agent/wire/messages.h"
 
 namespace weft::recovery {

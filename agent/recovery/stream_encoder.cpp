@@ -30,7 +30,7 @@ bool is_fillable_start(const roce::PacketView& view, std::uint32_t min_message_b
 }
 
 // Streams of different VLAN stacks are alike in feedback but for their ordinals.
-constexpr std::uint32_t kOrdinalsApart = UINT32_MAX / kMaxPaths + 1;
+constexpr std::uint32_t kOrdinalsApart = UINT32_MAX / wire::kMaxPaths + 1;
 
 }  // namespace
 

@@ -16,6 +16,8 @@ from collections.abc import Sequence
 from testbed.netns.errors import LabError
 from testbed.netns.namespace import Namespace
 
+# On a machine that is busy with other things, too.
+START_PATIENCE_S = 60.0
 TERM_PATIENCE_S = 10.0
 KILL_PATIENCE_S = 5.0
 
@@ -57,13 +59,13 @@ class Process:
             raise LabError(f"{self.name} did not start: {self.complaint()}")
         return line
 
-    def wait_ready(self, timeout_s: float = 10.0) -> None:
+    def wait_ready(self, timeout_s: float = START_PATIENCE_S) -> None:
         """Until the program has printed {"ready":true} (only when piped)."""
         line = self.wait_line(timeout_s)
         if json.loads(line) != {"ready": True}:
             raise LabError(f"{self.name} said '{line}' instead of being ready")
 
-    def wait_log(self, text: str, timeout_s: float = 10.0) -> None:
+    def wait_log(self, text: str, timeout_s: float = START_PATIENCE_S) -> None:
         """Until a text stands in the log."""
         end = time.monotonic() + timeout_s
         while text not in self.log.read_text(errors="replace"):
