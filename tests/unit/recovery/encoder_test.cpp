@@ -454,7 +454,7 @@ TEST(Encoder, FeedbackIsOfTheStackWhoseOrdinalsAreNearest) {
   wire::Feedback feedback;
   feedback.covered.push_back({.stream = {}, .ordinal = covered});
   rig.feedback(feedback, milliseconds(20));
-  rig.advance(milliseconds(100));
+  rig.advance(milliseconds(2000));
   EXPECT_FALSE(rig.wan().repairs.empty()) << "the other stack's tail goes again";
   for (const auto& repair : rig.wan().repairs)
     EXPECT_NE(repair.value.first_ordinal + repair.value.k, covered);
