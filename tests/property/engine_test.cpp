@@ -52,7 +52,8 @@ TEST(Engine, ExactTrafficArrivesExactAndFasterThanGoBackN) {
 TEST(Engine, VlanStacksSideBySideAreRepaired) {
   const auto policy = fixed_policy(32, 4, 1);
   sim::TwoSites sites(sites_config({.loss = 5e-3}, &policy, seed()));
-  sim::Transfer transfer(sites, {.messages = messages(12, kDscpExact), .slots = 2, .seed = seed()});
+  sim::Transfer transfer(
+      sites, {.messages = messages(12, kDscpExact), .slots = 2, .window_packets = 900, .seed = seed()});
   constexpr std::size_t kMacBytes = 12;
   sites.tap = [&](sim::Place place, Side, sim::TwoSites::Tapped& tapped) {
     Bytes& frame = tapped.frame;
