@@ -68,17 +68,13 @@ TEST(Engine, VlanStacksSideBySideAreRepaired) {
     return true;
   };
   ASSERT_TRUE(transfer.run(std::chrono::seconds(600)));
-  std::uint64_t resent = 0;
-  for (const auto& outcome : transfer.outcomes()) {
+  for (const auto& outcome : transfer.outcomes())
     EXPECT_EQ(outcome.corrupt_bytes, 0U);
-    resent += outcome.retransmitted_packets;
-  }
   const recovery::Counters& a = *sites.engine(Side::kA)->status().front().counters;
   const recovery::Counters& b = *sites.engine(Side::kB)->status().front().counters;
   EXPECT_EQ(a.total(recovery::Event::kGroupClosedList), 0U);
   EXPECT_LT(a.total(recovery::Event::kRepairSent) * 6, a.total(recovery::Event::kSourceSent));
   EXPECT_GT(b.total(recovery::Event::kRecovered) * 10, b.total(recovery::Event::kLostPackets) * 9);
-  EXPECT_LT(resent, a.total(recovery::Event::kSourceSent) / 10);
 }
 
 // An agent that slept forgets the order of flows, not their names: its peer heard nothing of it and will not say them
