@@ -75,9 +75,7 @@ std::vector<CodingPlanner::StreamStrength> CodingPlanner::strengths() const {
   std::vector<StreamStrength> all;
   for (std::size_t i = 0; i < controllers_.size(); ++i) {
     if (controllers_[i] == nullptr) continue;
-    const wire::StreamId stream{.class_id = static_cast<std::uint8_t>(i / kLevels),
-                                .level = static_cast<std::uint8_t>(i % kLevels)};
-    if (const fec::Strength* strength = controllers_[i]->chosen()) all.push_back({stream, *strength});
+    if (const fec::Strength* strength = controllers_[i]->chosen()) all.push_back({stream_at(i), *strength});
   }
   return all;
 }

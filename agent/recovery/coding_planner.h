@@ -11,6 +11,7 @@
 #include "agent/recovery/block_group.h"
 #include "agent/recovery/loss_estimator.h"
 #include "agent/recovery/policy.h"
+#include "agent/recovery/stream_slots.h"
 
 namespace weft::recovery {
 
@@ -55,9 +56,6 @@ class CodingPlanner {
   // From what the estimator says and measured_path_ holds.
   void follow_path();
   GroupPlan fixed_plan(const FixedCode& code, const StreamState& state) const;
-  static std::size_t slot_of(wire::StreamId stream) {
-    return (stream.path * kMaxClasses + stream.class_id) * kLevels + stream.level;
-  }
   std::unique_ptr<StrengthController>& controller_of(wire::StreamId stream) {
     return controllers_[slot_of(stream)];
   }
@@ -70,7 +68,7 @@ class CodingPlanner {
   bool peer_decodes_ = true;
   wire::LossCounts measured_;
   // By path, class and level, made when first used.
-  std::array<std::unique_ptr<StrengthController>, wire::kMaxPaths * kMaxClasses * kLevels> controllers_;
+  std::array<std::unique_ptr<StrengthController>, kStreamSlots> controllers_;
 };
 
 }  // namespace weft::recovery

@@ -17,8 +17,6 @@ std::uint32_t psns_of(const roce::PacketView& view) {
   return roce::packets_for(view.reth()->length_bytes, kReadPmtuBytes);
 }
 
-std::size_t slot_of(wire::StreamId id) { return (id.path * kMaxClasses + id.class_id) * kLevels + id.level; }
-
 bool same_network(const roce::FlowKey& a, const roce::FlowKey& b) {
   return a.vlan_count == b.vlan_count && a.vids == b.vids;
 }

@@ -27,6 +27,7 @@
 #include "agent/recovery/peer_terms.h"
 #include "agent/recovery/policy.h"
 #include "agent/recovery/stream_encoder.h"
+#include "agent/recovery/stream_slots.h"
 #include "agent/recovery/tx_flow_table.h"
 #include "agent/recovery/weft_sender.h"
 
@@ -89,7 +90,7 @@ class Encoder {
   ClassId ack_class_;
 
   // By path, class and level, made when first used.
-  std::array<std::unique_ptr<StreamEncoder>, kMaxPaths * kMaxClasses * kLevels> streams_;
+  std::array<std::unique_ptr<StreamEncoder>, kStreamSlots> streams_;
   std::vector<StreamEncoder*> active_streams_;
   wire::Announcement announcement_;
   std::optional<Time> deadline_;  // at or before the earliest thing to do

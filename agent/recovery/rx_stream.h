@@ -9,6 +9,7 @@
 #include "agent/recovery/fill_budget.h"
 #include "agent/recovery/loss_judge.h"
 #include "agent/recovery/policy.h"
+#include "agent/recovery/stream_slots.h"
 #include "agent/recovery/wait_bound.h"
 #include "agent/wire/messages.h"
 
@@ -32,7 +33,7 @@ class RxStreams {
 
   // The id is of a class of the policy, its path below kMaxPaths.
   RxStream& operator[](wire::StreamId id) {
-    auto& stream = streams_[(id.path * kMaxClasses + id.class_id) * kLevels + id.level];
+    auto& stream = streams_[slot_of(id)];
     if (stream == nullptr) {
       stream =
           std::make_unique<RxStream>(policy_.level({.class_id = id.class_id, .level = id.level, .layer = 0}));
@@ -44,10 +45,7 @@ class RxStreams {
   void for_each(Visit&& visit) {
     for (std::size_t i = 0; i < streams_.size(); ++i) {
       if (streams_[i] == nullptr) continue;
-      visit(wire::StreamId{.class_id = static_cast<std::uint8_t>(i / kLevels % kMaxClasses),
-                           .level = static_cast<std::uint8_t>(i % kLevels),
-                           .path = static_cast<std::uint8_t>(i / kLevels / kMaxClasses)},
-            *streams_[i]);
+      visit(stream_at(i), *streams_[i]);
     }
   }
 
@@ -58,7 +56,7 @@ class RxStreams {
 
  private:
   const PolicyTable& policy_;
-  std::array<std::unique_ptr<RxStream>, wire::kMaxPaths * kMaxClasses * kLevels> streams_;
+  std::array<std::unique_ptr<RxStream>, kStreamSlots> streams_;
 };
 
 }  // namespace weft::recovery
