@@ -162,10 +162,10 @@ class EngineWithPeer : public EngineDoors {
 TEST_F(EngineWithPeer, SpeaksForItsOwnFlowsOnly) {
   arrives(announcement("10.2.3.1"));  // of the peer `farther`
   EXPECT_EQ(count(Event::kAnnouncementForeign), 1U);
-  EXPECT_FALSE(engine_.has_flow_notices());
+  EXPECT_EQ(engine_.take_flow_notices().size(), 0U);
   arrives(announcement("10.2.0.1"));
   EXPECT_EQ(count(Event::kAnnouncementForeign), 1U);
-  EXPECT_TRUE(engine_.has_flow_notices());
+  EXPECT_EQ(engine_.take_flow_notices().size(), 1U);
 }
 
 TEST_F(EngineWithPeer, IsHeardOnceAndOnlyAsItSpoke) {
@@ -174,8 +174,10 @@ TEST_F(EngineWithPeer, IsHeardOnceAndOnlyAsItSpoke) {
   damaged[wire::kHeaderBytes + 1] ^= 1;
   arrives(damaged);
   EXPECT_EQ(count(Event::kWeftBadTag), 1U);
-  EXPECT_FALSE(engine_.has_flow_notices());
+  EXPECT_EQ(engine_.take_peer_changes().size(), 1U) << "that it is up";
+  EXPECT_FALSE(engine_.has_news());
   arrives(packet);
+  EXPECT_TRUE(engine_.has_news());
   EXPECT_EQ(engine_.take_flow_notices().size(), 1U);
   arrives(packet);
   EXPECT_EQ(count(Event::kWeftReplayed), 1U);
