@@ -240,10 +240,11 @@ class Results(unittest.TestCase):
         self.assertAlmostEqual(throughput["link_mbit"], 1050 * 8 / 20e3, places=5)
 
     def test_what_the_far_agent_recovered_is_counted_by_class(self):
-        far = {"peers": [{"events": {"recovered": {"a": 3}}},
-                         {"events": {"recovered": {"a": 1, "b": 2}, "held": {"b": 9}}}]}
+        times = {"samples": 3, "p50": 2.5, "p99": None}
+        far = {"peers": [{"events": {"recovered": {"a": 1, "b": 2}, "held": {"b": 9}}, "recovery_ms": times}]}
         run = results.run_of(dataclasses.replace(measurement([1, 1]), agents={"a": {}, "b": far}), measurement([1, 1]))
-        self.assertEqual([run["classes"][name]["recovered_packets"] for name in "ab"], [4, 2])
+        self.assertEqual([run["classes"][name]["recovered_packets"] for name in "ab"], [1, 2])
+        self.assertEqual(run["recovery_ms"], {"p50": 2.5, "p99": None})
         self.assertEqual(run["agent"]["b"], far)
 
     def test_two_losses_are_kept_apart(self):
