@@ -35,7 +35,8 @@ class Host {
   Host(const Host&) = delete;
   Host& operator=(const Host&) = delete;
 
-  // QPNs are unique in a host; windows at most kMaxWindowPackets.
+  // QPNs are unique in a host: a queue pair with the number of another takes its place, as one that was made anew.
+  // Windows are at most kMaxWindowPackets.
   void add_qp(const QpConfig& config);
   Memory& memory() { return memory_; }
 

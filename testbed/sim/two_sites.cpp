@@ -21,7 +21,9 @@ constexpr Time kNoCatchUp{0};
 
 TwoSites::TwoSites(const SitesConfig& config) : config_(config), frame_buffer_(rc::Host::kLargestFrameBytes) {
   for (const Side side : kSides) {
-    auto made = std::make_unique<Site>(rc::Pacer(config.endpoint_rate_bits, kNoCatchUp), config.pool_frames);
+    auto made = std::make_unique<Site>(config.pool_frames);
+    for (std::size_t i = 0; i < config.hosts; ++i)
+      made->hosts.push_back(std::make_unique<rc::Host>(rc::Pacer(config.endpoint_rate_bits, kNoCatchUp)));
     made->agent = config.agents[index(side)];
     sites_[index(side)] = std::move(made);
     const auto direction = static_cast<netem::Direction>(side);
@@ -123,25 +125,30 @@ void TwoSites::deliver_to_host(Side side, ByteView frame) {
   Tapped tapped{.frame = Bytes(frame.begin(), frame.end()), .copies = {}};
   if (tap && !tap(Place::kToHost, side, tapped)) return;
   Site& s = site(side);
-  s.host.receive(now_, tapped.frame);
-  for (const Bytes& copy : tapped.copies)
-    s.host.receive(now_, copy);
+  for (const auto& host : s.hosts) {
+    host->receive(now_, tapped.frame);
+    for (const Bytes& copy : tapped.copies)
+      host->receive(now_, copy);
+  }
   s.idle = false;
 }
 
-void TwoSites::pump_host(Side side) {
+void TwoSites::pump_hosts(Side side) {
   Site& s = site(side);
-  s.host.advance(now_);
-  while (const std::size_t bytes = s.host.next_frame(now_, frame_buffer_)) {
-    const ByteView sent = ByteView(frame_buffer_).first(bytes);
-    Tapped tapped{.frame = Bytes(sent.begin(), sent.end()), .copies = {}};
-    if (tap && !tap(Place::kFromHost, side, tapped)) continue;
-    gateway_receive(side, Port::kLan, tapped.frame);
-    for (const Bytes& copy : tapped.copies)
-      gateway_receive(side, Port::kLan, copy);
+  for (std::size_t number = 0; number < s.hosts.size(); ++number) {
+    rc::Host& host = *s.hosts[number];
+    host.advance(now_);
+    while (const std::size_t bytes = host.next_frame(now_, frame_buffer_)) {
+      const ByteView sent = ByteView(frame_buffer_).first(bytes);
+      Tapped tapped{.frame = Bytes(sent.begin(), sent.end()), .copies = {}};
+      if (tap && !tap(Place::kFromHost, side, tapped)) continue;
+      gateway_receive(side, Port::kLan, tapped.frame);
+      for (const Bytes& copy : tapped.copies)
+        gateway_receive(side, Port::kLan, copy);
+    }
+    const rc::Events events = host.take_events();
+    if (on_events) on_events(side, number, events);
   }
-  const rc::Events events = s.host.take_events();
-  if (on_events) on_events(side, events);
 }
 
 Time TwoSites::next_time() {
@@ -149,7 +156,9 @@ Time TwoSites::next_time() {
   for (const Side side : kSides) {
     Site& s = site(side);
     if (!s.idle) return now_;
-    if (const auto deadline = s.host.next_deadline()) next = std::min(next, *deadline);
+    for (const auto& host : s.hosts) {
+      if (const auto deadline = host->next_deadline()) next = std::min(next, *deadline);
+    }
     if (s.engine && !s.stopped) next = std::min(next, s.engine->next_deadline(now_));
   }
   return next;
@@ -175,7 +184,7 @@ void TwoSites::run_until(Time until) {
       Site& s = site(side);
       s.idle = true;
       if (s.engine && !s.stopped) s.engine->tick(now_);
-      pump_host(side);
+      pump_hosts(side);
     }
   }
   now_ = std::max(now_, until == Time::max() ? now_ : until);

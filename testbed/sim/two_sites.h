@@ -4,6 +4,7 @@
 //   rc::Host A ──lan──▶ gateway A (Engine or bare bridge) ══netem::Link══▶ gateway B ──lan──▶ rc::Host B
 //              ◀──────                                    ◀═══════════════           ◀──────
 //
+// A lan may have several hosts; each takes what is addressed to it.
 // The lans take no time and lose nothing unless a tap says so. A gateway without an agent, and packets an agent does
 // not take, pass like through a bridge. Deterministic: the same configuration gives the same run. Single-threaded.
 #pragma once
@@ -43,7 +44,8 @@ enum class Place : std::uint8_t {
 
 struct SitesConfig {
   netem::WanProfile wan;
-  std::uint64_t endpoint_rate_bits = 200'000'000;
+  std::uint64_t endpoint_rate_bits = 200'000'000;  // of each host
+  std::size_t hosts = 1;                           // at each site
   // Each side's agent; nullopt: the gateway is a bridge.
   std::array<std::optional<recovery::EngineConfig>, 2> agents;
   // What the classifier of a real gateway reads from the frame; nullopt: not ours.
@@ -71,7 +73,7 @@ class TwoSites {
   explicit TwoSites(const SitesConfig& config);
   ~TwoSites();
 
-  rc::Host& host(Side side) { return site(side).host; }
+  rc::Host& host(Side side, std::size_t number = 0) { return *site(side).hosts[number]; }
   recovery::Engine* engine(Side side) { return site(side).engine.get(); }
   FramePool& pool(Side side) { return site(side).pool; }
   // What the agent of this side has filled and reported.
@@ -84,8 +86,8 @@ class TwoSites {
     Time extra_delay{0};  // kIntoWan only
   };
   std::function<bool(Place place, Side side, Tapped& tapped)> tap;
-  // Called after every step with the hosts' events.
-  std::function<void(Side side, const rc::Events& events)> on_events;
+  // Called after every step with each host's events.
+  std::function<void(Side side, std::size_t host, const rc::Events& events)> on_events;
 
   // Ends the agent as a crash does: frames it held are lost with it. `agent` replaces it when given.
   void replace_agent(Side side, std::optional<recovery::EngineConfig> agent);
@@ -111,8 +113,8 @@ class TwoSites {
   static constexpr std::size_t kMaxUnreadFills = 1U << 20;  // a test or a run reads them at its end
 
   struct Site {
-    Site(rc::Pacer pacer, std::size_t pool_frames) : host(pacer), pool(pool_frames) {}
-    rc::Host host;
+    explicit Site(std::size_t pool_frames) : pool(pool_frames) {}
+    std::vector<std::unique_ptr<rc::Host>> hosts;
     FramePool pool;
     recovery::FillLog fills{kMaxUnreadFills};
     std::optional<recovery::EngineConfig> agent;
@@ -142,7 +144,7 @@ class TwoSites {
   void gateway_send(Side side, recovery::Port port, ByteView frame);
   void enter_wan(Side from, Bytes frame, Time extra_delay);
   void deliver_to_host(Side side, ByteView frame);
-  void pump_host(Side side);
+  void pump_hosts(Side side);
   Time next_time();
 
   const SitesConfig config_;

@@ -1,5 +1,7 @@
 #include "tests/property/sites_config.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 
 #include <fmt/format.h>
@@ -29,14 +31,29 @@ netem::WanProfile wan_profile(const Wan& wan, std::uint64_t seed) {
   return profile;
 }
 
+namespace {
+
+std::vector<roce::IpPrefix> prefixes_of(sim::Side side) {
+  const int site = side == sim::Side::kA ? 1 : 2;
+  return {roce::IpPrefix::parse(fmt::format("10.{}.0.0/16", site)).value(),
+          roce::IpPrefix::parse(fmt::format("fd00:{}::/32", site)).value()};
+}
+
+}  // namespace
+
+bool is_of_a_site(const roce::IpAddress& address) {
+  static const std::array prefixes{prefixes_of(sim::Side::kA), prefixes_of(sim::Side::kB)};
+  return std::ranges::any_of(prefixes, [&](const auto& of_side) {
+    return std::ranges::any_of(of_side, [&](const roce::IpPrefix& p) { return p.contains(address); });
+  });
+}
+
 recovery::EngineConfig agent_config(sim::Side side, const recovery::PolicyTable& policy, std::uint64_t boot) {
   recovery::EngineConfig config;
   config.policy = policy;
   recovery::PeerConfig peer;
   peer.name = std::string(1, side == sim::Side::kA ? 'b' : 'a');
-  const int peer_site = side == sim::Side::kA ? 2 : 1;
-  peer.prefixes = {roce::IpPrefix::parse(fmt::format("10.{}.0.0/16", peer_site)).value(),
-                   roce::IpPrefix::parse(fmt::format("fd00:{}::/32", peer_site)).value()};
+  peer.prefixes = prefixes_of(sim::other(side));
   peer.psk.bytes.fill(0x42);
   Rng rng = Rng::stream(boot, sim::index(side));
   for (std::uint8_t& byte : peer.own_boot_id)

@@ -25,6 +25,8 @@ struct Wan {
 
 netem::WanProfile wan_profile(const Wan& wan, std::uint64_t seed);
 
+bool is_of_a_site(const roce::IpAddress& address);
+
 // The agent of one side: its peer is the other. A fresh boot id follows from `boot`.
 recovery::EngineConfig agent_config(sim::Side side, const recovery::PolicyTable& policy, std::uint64_t boot);
 
