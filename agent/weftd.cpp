@@ -68,8 +68,9 @@ int main(int argc, char** argv) try {
   }
   app.add_option("--config", options.config_path, "configuration file")->capture_default_str();
   app.add_option("--stats", options.stats_path, "write what was counted to this file, as JSON, on exit");
-  app.add_option("--fill-log", options.fill_log_path,
-                 "append every filled range to this file, as JSON Lines (weft-fill/1)");
+  app.add_option(
+      "--fill-log", options.fill_log_path,
+      "write every filled range to this file, begun anew at each start, as JSON Lines (weft-fill/1)");
   app.add_flag("--check", check_only,
                "read the configuration and its key files, say whether they are good, exit");
   app.add_flag("--debug", debug, "log more");

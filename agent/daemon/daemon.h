@@ -26,7 +26,7 @@ namespace weft::daemon {
 struct DaemonOptions {
   std::string config_path;
   std::string stats_path;     // written on exit; empty: not
-  std::string fill_log_path;  // appended to while running; empty: not
+  std::string fill_log_path;  // begun anew, written to while running; empty: not
 };
 
 class Daemon {

@@ -34,7 +34,6 @@ void CodingPlanner::on_feedback(const wire::LossCounts& counts, std::optional<Ti
 }
 
 void CodingPlanner::reset() {
-  measured_ = {};
   estimator_.reset();
   steady_path_ = {};
   follow_path();

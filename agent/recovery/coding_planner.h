@@ -34,7 +34,7 @@ class CodingPlanner {
 
   // What the peer has counted, and the round trip as the session measures it.
   void on_feedback(const wire::LossCounts& counts, std::optional<Time> rtt);
-  // A new session starts from what is assumed of an unknown path.
+  // A new session starts from what is assumed of an unknown path; what was measured last stays to be read.
   void reset();
   double burst_packets() const { return estimator_.estimate().burst; }
   const wire::LossCounts& measured_loss() const { return measured_; }

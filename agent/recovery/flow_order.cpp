@@ -13,10 +13,6 @@ using roce::psn_distance;
 // After going back, a gap as long as this right up to where the sender had been is no loss.
 constexpr std::int32_t kResumeGapPackets = 64;
 
-bool continues_read_response(const roce::OpcodeInfo& op) {
-  return op.operation == Operation::kReadResponse && !op.starts_message();
-}
-
 }  // namespace
 
 std::uint32_t FlowOrder::psn_span(const OrderFacts& facts) const {

@@ -62,6 +62,11 @@ struct OrderFacts {
   }
 };
 
+// READ data that belongs to the packet before it.
+inline bool continues_read_response(const roce::OpcodeInfo& op) {
+  return op.operation == roce::Operation::kReadResponse && !op.starts_message();
+}
+
 class FlowOrder {
  public:
   // `first_held`: the oldest packet that waits behind a gap. `hold_gaps`: false while the flow is not known to be

@@ -1,14 +1,12 @@
 #include "agent/recovery/loss_judge.h"
 
+#include "agent/recovery/ordinal.h"
+
 namespace weft::recovery {
 namespace {
 
 // A jump no sender makes: it started its ordinals anew.
 constexpr std::uint32_t kMaxJump = 1U << 20;
-
-std::int32_t ordinal_distance(std::uint32_t from, std::uint32_t to) {
-  return static_cast<std::int32_t>(to - from);
-}
 
 }  // namespace
 

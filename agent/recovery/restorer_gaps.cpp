@@ -13,10 +13,6 @@ constexpr Time kCodedRecently = std::chrono::seconds(1);
 // What is missing with nothing behind it keeps nobody waiting; after this its repairs and descriptors do not come.
 constexpr Time kTailPatience = std::chrono::milliseconds(200);
 
-bool continues_read_response(const roce::OpcodeInfo& op) {
-  return op.operation == roce::Operation::kReadResponse && !op.starts_message();
-}
-
 }  // namespace
 
 ResendDelay Restorer::resend_delay() const {

@@ -1,6 +1,7 @@
 // What the peer says it sent: announcements, manifests and the lists of repairs; and the recovery of what is missing.
 #include <algorithm>
 
+#include "agent/recovery/ordinal.h"
 #include "agent/recovery/rebuild.h"
 #include "agent/recovery/restorer.h"
 
@@ -8,10 +9,6 @@ namespace weft::recovery {
 namespace {
 
 using roce::Psn;
-
-std::int32_t ordinal_distance(std::uint32_t from, std::uint32_t to) {
-  return static_cast<std::int32_t>(to - from);
-}
 
 bool is_older_epoch(std::uint8_t epoch, std::uint8_t than) {
   return static_cast<std::int8_t>(epoch - than) < 0;

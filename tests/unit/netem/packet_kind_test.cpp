@@ -6,6 +6,7 @@
 #include "agent/roce/view.h"
 #include "agent/wire/format.h"
 #include "netem/counters.h"
+#include "tests/support/site_addresses.h"
 
 namespace weft::netem {
 namespace {
@@ -15,9 +16,7 @@ using roce::Opcode;
 constexpr std::uint16_t kWeftPort = 4793;
 
 roce::PacketPath path(std::uint8_t last_byte = 2) {
-  roce::PacketPath path;
-  path.src = roce::IpAddress::parse("10.1.0.1").value();
-  path.dst = path.src;
+  roce::PacketPath path = test::path_from_a_to_b(false);
   path.dst.bytes[3] = last_byte;
   return path;
 }
@@ -155,11 +154,7 @@ TEST(IpFrame, CountsFromTheIpHeaderWithoutPadding) {
 
 TEST(IpFrame, MarkingKeepsTheChecksumAndTheIcrcRight) {
   for (const bool ipv6 : {false, true}) {
-    roce::PacketPath where = path();
-    if (ipv6) {
-      where.src = roce::IpAddress::parse("fd00:1::1").value();
-      where.dst = roce::IpAddress::parse("fd00:2::1").value();
-    }
+    roce::PacketPath where = test::path_from_a_to_b(ipv6);
     where.tos = 26 << 2 | 2;
     where.vlans.count = 1;
     Bytes frame = roce_frame(Opcode::kRcRdmaWriteOnly, 5, 10, where);
@@ -181,11 +176,7 @@ TEST(IpFrame, MarkingKeepsTheChecksumAndTheIcrcRight) {
 
 TEST(IpFrame, BleachingTakesTheDscpAndNothingElse) {
   for (const bool ipv6 : {false, true}) {
-    roce::PacketPath where = path();
-    if (ipv6) {
-      where.src = roce::IpAddress::parse("fd00:1::1").value();
-      where.dst = roce::IpAddress::parse("fd00:2::1").value();
-    }
+    roce::PacketPath where = test::path_from_a_to_b(ipv6);
     where.tos = 26 << 2 | 2;
     where.flow_label = ipv6 ? 0xabcde : 0;
     where.vlans.count = 1;

@@ -460,6 +460,15 @@ TEST(Encoder, FeedbackIsOfTheStackWhoseOrdinalsAreNearest) {
     EXPECT_NE(repair.value.first_ordinal + repair.value.k, covered);
 }
 
+TEST(Encoder, WhatThePeerMeasuredStaysToBeReadWhenTheSessionEnds) {
+  EncoderRig rig(test::seed(), recovery::PolicyTable::defaults());
+  wire::Feedback feedback = empty_feedback();
+  feedback.loss = {.expected_packets = 1000, .lost_packets = 7, .loss_runs = 5};
+  rig.feedback(feedback, milliseconds(20));
+  rig.encoder.reset();
+  EXPECT_EQ(rig.encoder.measured_loss(), feedback.loss);
+}
+
 TEST(Encoder, CongestionMarksAreToldWithTheBlock) {
   EncoderRig rig(test::seed(), fixed({.k = 4, .r = 1, .interleave = 1}));
   WriteFlow flow(17);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "testbed/sim/frame_pool.h"
+#include "tests/support/site_addresses.h"
 
 namespace weft::recovery {
 namespace {
@@ -26,13 +27,11 @@ class FillBuilder : public testing::TestWithParam<std::tuple<Case, bool>> {};
 
 TEST_P(FillBuilder, WritesTheSendersHeadersAndZeros) {
   const auto& [wanted, ipv6] = GetParam();
-  roce::PacketPath path;
+  roce::PacketPath path = test::path_from_a_to_b(ipv6);
   path.src_mac = {2, 0, 0, 0, 0, 1};
   path.dst_mac = {2, 0, 0, 0, 0, 2};
   path.vlans.count = 2;
   path.vlans.tags = {{{roce::kEtherTypeVlanAd, 0x2005}, {roce::kEtherTypeVlan, 0xa064}}};
-  path.src = *roce::IpAddress::parse(ipv6 ? "fd00::1" : "10.1.0.1");
-  path.dst = *roce::IpAddress::parse(ipv6 ? "fd00::2" : "10.2.0.1");
   path.tos = 0x2a;
   path.ttl = 61;
   path.flow_label = ipv6 ? 0xabcde : 0;

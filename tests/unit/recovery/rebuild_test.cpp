@@ -5,18 +5,17 @@
 #include "agent/fec/symbol.h"
 #include "agent/roce/builder.h"
 #include "testbed/sim/frame_pool.h"
+#include "tests/support/site_addresses.h"
 
 namespace weft::recovery {
 namespace {
 
 roce::PacketPath path(bool ipv6, std::uint8_t tos) {
-  roce::PacketPath path;
+  roce::PacketPath path = test::path_from_a_to_b(ipv6);
   path.src_mac = {2, 0, 0, 0, 0, 1};
   path.dst_mac = {2, 0, 0, 0, 0, 2};
   path.vlans.count = 1;
   path.vlans.tags[0] = {roce::kEtherTypeVlan, 0xa064};
-  path.src = *roce::IpAddress::parse(ipv6 ? "fd00::1" : "10.1.0.1");
-  path.dst = *roce::IpAddress::parse(ipv6 ? "fd00::2" : "10.2.0.1");
   path.tos = tos;
   path.ttl = 61;
   path.flow_label = ipv6 ? 0xabcde : 0;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "agent/roce/builder.h"
+#include "tests/support/site_addresses.h"
 
 namespace weft::roce {
 namespace {
@@ -21,9 +22,7 @@ Bytes datagram_frame(const PacketPath& path, ByteView payload) {
 }
 
 PacketPath path_of(bool ipv6, std::uint8_t vlans) {
-  PacketPath path;
-  path.src = IpAddress::parse(ipv6 ? "fd00:1::2" : "10.1.0.2").value();
-  path.dst = IpAddress::parse(ipv6 ? "fd00:2::2" : "10.2.0.2").value();
+  PacketPath path = test::path_from_a_to_b(ipv6);
   path.vlans.count = vlans;
   for (std::uint8_t i = 0; i < vlans; ++i)
     path.vlans.tags[i].tci = static_cast<std::uint16_t>(100 + i);

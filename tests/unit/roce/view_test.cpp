@@ -9,6 +9,7 @@
 #include "tests/support/exact_buffer.h"
 #include "tests/support/random_packet.h"
 #include "tests/support/seed.h"
+#include "tests/support/site_addresses.h"
 
 namespace weft::roce {
 namespace {
@@ -85,9 +86,7 @@ TEST(View, EthernetPaddingIsNotPartOfThePacket) {
 
 // One valid RC WRITE ONLY frame with a payload of 64 bytes, spoilt by `spoil`, and what the view says of it.
 Reject reject_after(bool ipv6, const std::function<void(Bytes&)>& spoil) {
-  PacketPath path;
-  path.src = IpAddress::parse(ipv6 ? "fd00::1" : "10.0.0.1").value();
-  path.dst = IpAddress::parse(ipv6 ? "fd00::2" : "10.0.0.2").value();
+  const PacketPath path = test::path_from_a_to_b(ipv6);
   PacketHeaders headers;
   headers.bth.opcode = Opcode::kRcRdmaWriteOnly;
   Bytes frame = build_frame(path, headers, Bytes(64, 0x11));
