@@ -87,6 +87,7 @@ namespace weft::recovery {
   X(kAnnouncementForeign, "announcement_foreign")           \
   X(kFilled, "filled")                                      \
   X(kFilledBytes, "filled_bytes")                           \
+  X(kFilledAgain, "filled_again")                           \
   X(kFilledLateArrival, "filled_late_arrival")              \
   X(kFillRefusedBudget, "fill_refused_budget")              \
   X(kFillRefusedMessageCap, "fill_refused_message_cap")     \

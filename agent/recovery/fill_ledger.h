@@ -1,21 +1,32 @@
-// Fills that were delivered and that the receiver has not acknowledged yet. A fill is reported when an acknowledgement
-// covers it, and cancelled when a NAK shows that the receiver threw it away; when nobody will tell any more (the flow
-// ends, its partner is unknown again), it is reported: better a range declared that holds its bytes than the reverse.
+// Fills that were delivered and that the receiver has not acknowledged yet.
+//
+//   filled ──▶ pending ──acknowledged, or nobody will tell any more──▶ reported
+//                 │  ▲
+//                 │  └── filled again (the sender went back, and the packet was lost again): still one fill
+//                 └──the sender went back where a NAK asked it to, and the true packet is delivered──▶ cancelled
+//
+// A NAK alone cancels nothing: the BTH does not say whose it is, and a fill that is cancelled although its zeros stay
+// in memory is a lie (P1), while a range declared that holds its bytes costs a little accuracy. For the same reason a
+// fill is reported when nobody will tell any more: the flow ends, its queue pair is made anew, its partner is unknown or
+// does not answer.
 // Bounded: while full, nothing is filled.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <unordered_map>
 
 #include "agent/recovery/arrivals.h"
 #include "agent/recovery/fill_record.h"
+#include "agent/wire/messages.h"
 
 namespace weft::recovery {
 
 struct PendingFill {
-  FillRecord record;
+  FillRecord record;  // `at`: when it was last filled
   roce::Psn message_first_psn;
+  wire::StreamId stream;  // whose budget paid
 };
 
 class FillLedger {
@@ -31,6 +42,19 @@ class FillLedger {
     ++fills_;
   }
 
+  // The fill of this PSN; nullptr when none is pending. Valid until the next call.
+  PendingFill* find(FlowHandle flow, roce::Psn psn) {
+    const auto it = pending_.find(flow);
+    if (it == pending_.end()) return nullptr;
+    const auto fill = std::ranges::find(it->second, psn, [](const PendingFill& f) { return f.record.psn; });
+    return fill == it->second.end() ? nullptr : &*fill;
+  }
+
+  template <class Taken>
+  void take(FlowHandle flow, roce::Psn psn, Taken&& taken) {
+    take_if(
+        flow, [&](const PendingFill& fill) { return fill.record.psn == psn; }, taken);
+  }
   // Takes out the fills before `until`, for each of which taken(fill) is called.
   template <class Taken>
   void take_before(FlowHandle flow, roce::Psn until, Taken&& taken) {
@@ -42,13 +66,14 @@ class FillLedger {
     take_if(
         flow, [](const PendingFill&) { return true; }, taken);
   }
-  // Visits every flow with fills; `done(flow)` says whether to take all of its fills.
-  template <class Done, class Taken>
-  void take_where(Done&& done, Taken&& taken) {
+  // `condition(flow, fill)`
+  template <class Condition, class Taken>
+  void take_where(Condition&& condition, Taken&& taken) {
     for (auto it = pending_.begin(); it != pending_.end();) {
       const FlowHandle flow = it->first;
       ++it;
-      if (done(flow)) take_all(flow, taken);
+      take_if(
+          flow, [&](const PendingFill& fill) { return condition(flow, fill); }, taken);
     }
   }
 

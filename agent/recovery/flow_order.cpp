@@ -57,6 +57,7 @@ void FlowOrder::go_back_with_sender(const OrderFacts& facts, Time now) {
   if (psn_distance(facts.psn, next_) <= 0 || !facts.resent) return;
   if (rewind_ && now >= rewind_expected_.earliest && psn_distance(*rewind_, facts.psn) >= 0) {
     next_ = *rewind_;
+    asked_again_ = {.from = *rewind_, .at = now};
   } else if (resent_next_ == facts.psn) {
     // The receiver may already have said that it misses the beginning of this pass, too.
     next_ = rewind_ && psn_distance(*rewind_, facts.psn) > 0 ? *rewind_ : facts.psn;

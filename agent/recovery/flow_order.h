@@ -90,6 +90,8 @@ class FlowOrder {
   };
   void expect_rewind(roce::Psn psn, const Between& when);
   bool rewind_expected() const { return rewind_.has_value(); }
+  // Without a packet that would show that it is over.
+  bool rewind_expected_at(Time now) const { return rewind_ && now <= rewind_expected_.latest; }
   // The receiver says that it has everything before this PSN. While packets pass it may get on without the order's
   // knowing: what passes may be just what it waits for.
   void receiver_has(roce::Psn until);
@@ -117,6 +119,11 @@ class FlowOrder {
   bool passing() const { return passing_; }
   // When the sender was last seen to go back. What came before will be sent again; what came since was not lost.
   Time went_back_at() const { return went_back_at_; }
+  // Whether it has gone back since `delivered_at` to where a NAK asked it to, before this PSN: the receiver threw away
+  // what was delivered of it then. A NAK alone does not say so, since it may be another flow's.
+  bool thrown_away_since(Time delivered_at, roce::Psn psn) const {
+    return asked_again_ && delivered_at < asked_again_->at && roce::psn_at_or_before(asked_again_->from, psn);
+  }
   // A READ request was delivered whose PSN count is unknown: what seems missing may never have been a packet.
   bool after_read() const { return read_length_bytes_ != 0; }
   bool mid_read_response() const { return mid_read_response_; }
@@ -154,6 +161,11 @@ class FlowOrder {
   std::optional<roce::Psn> rewind_;
   Between rewind_expected_;
   std::optional<roce::Psn> resent_next_;  // behind the last old PSN that was sent anew
+  struct AskedAgain {
+    roce::Psn from;
+    Time at{};  // when the sender was seen to obey
+  };
+  std::optional<AskedAgain> asked_again_;  // the last time
   // The READ request before next_, while its PSN count is unknown.
   std::uint32_t read_length_bytes_ = 0;
   roce::Psn read_psn_;

@@ -47,7 +47,7 @@ Restorer::Restorer(FrameIo& io, const PolicyTable& policy, const RestorerLimits&
 Restorer::~Restorer() {
   flows_.for_each([&](RxFlow& flow) {
     release_all_held(flow);
-    ledger_.take_all(flow.handle, [&](const PendingFill& fill) { report_fill(fill, fill.record.at); });
+    report_unanswered_fills(flow);
   });
   arrivals_.clear();
 }
@@ -199,6 +199,7 @@ void Restorer::earn_budget(RxFlow& flow, const HeldPacket& packet) {
 void Restorer::deliver(RxFlow& flow, const HeldPacket& packet, Turn turn) {
   note_answer(flow, packet);
   if (turn == Turn::kItsOwn) earn_budget(flow, packet);
+  if (turn != Turn::kOld) cancel_fill(flow, packet.facts.psn);
   io_.send(Port::kLan, packet.frame);
 }
 
@@ -217,10 +218,10 @@ void Restorer::put_in_order(RxFlow& flow, const HeldPacket& packet, Origin origi
       break;
     case Verdict::kOld:
       note_old(flow, packet);
-      deliver(flow, packet, Turn::kNotIts);
+      deliver(flow, packet, Turn::kOld);
       break;
     case Verdict::kPassing:
-      deliver(flow, packet, Turn::kNotIts);
+      deliver(flow, packet, Turn::kAhead);
       break;
     case Verdict::kAhead:
       hold(flow, packet, now);
@@ -260,7 +261,7 @@ void Restorer::drain(RxFlow& flow) {
     const HeldPacket packet = flow.held.take_front();
     if (!overtaken) flow.order.advance(packet.facts);
     --held_frames_;
-    deliver(flow, packet, overtaken ? Turn::kNotIts : Turn::kItsOwn);
+    deliver(flow, packet, overtaken ? Turn::kOld : Turn::kItsOwn);
   }
 }
 
@@ -280,6 +281,7 @@ void Restorer::hold(RxFlow& flow, const HeldPacket& packet, Time now) {
 }
 
 void Restorer::begin_epoch(RxFlow& flow) {
+  report_unanswered_fills(flow);
   ++flow.epoch;
   flow.epoch_agreed = false;
   flow.earned_until.reset();
@@ -290,7 +292,7 @@ void Restorer::begin_epoch(RxFlow& flow) {
 
 void Restorer::send_all_held(RxFlow& flow) {
   while (!flow.held.empty()) {
-    deliver(flow, flow.held.take_front(), Turn::kNotIts);
+    deliver(flow, flow.held.take_front(), Turn::kAhead);
     --held_frames_;
   }
 }
@@ -304,7 +306,7 @@ void Restorer::release_all_held(RxFlow& flow) {
 
 void Restorer::remove_flow(RxFlow& flow) {
   send_all_held(flow);
-  ledger_.take_all(flow.handle, [&](const PendingFill& fill) { report_fill(fill, fill.record.at); });
+  report_unanswered_fills(flow);
   if (!flow.key.response) pairing_.remove_request_flow(flow);
   tell_forgotten(flow);
   flows_.remove(flow);
@@ -365,7 +367,7 @@ void Restorer::housekeeping(Time now) {
   housekeeping_at_ = now + kHousekeepingPeriod;
   arrivals_.drop_frames_before(now - kKeepAge);
   if (!missing_.empty()) missing_.expire(now - kMissingAge);
-  report_orphaned_fills();
+  report_overdue_fills(now);
   for (std::size_t looked_at = 0; looked_at < std::min(kFlowsLookedAtPerRound, flows_.slots()); ++looked_at) {
     RxFlow* flow = flows_.at_slot(expiry_cursor_++ % flows_.slots());
     if (flow == nullptr) continue;
@@ -404,6 +406,7 @@ void Restorer::peer_restarted(Time now) {
   streams_.clear();
   flows_.for_each([&](RxFlow& flow) {
     if (!flow.held.empty()) give_up(flow, Event::kReleasedPeerLost, now);
+    report_unanswered_fills(flow);  // the budgets they were taken from are gone
     flow.announced = false;
     flow.epoch_agreed = false;
     flow.proven_until.reset();

@@ -126,7 +126,8 @@ class Restorer {
                     Time now);
   enum class Origin : std::uint8_t { kWan, kRecovered };
   void put_in_order(RxFlow& flow, const HeldPacket& packet, Origin origin, Time now);
-  enum class Turn : std::uint8_t { kItsOwn, kNotIts };
+  // Whether the receiver waits for just this packet, or for one before it, or for a later one.
+  enum class Turn : std::uint8_t { kItsOwn, kAhead, kOld };
   void deliver(RxFlow& flow, const HeldPacket& packet, Turn turn);
   void earn_budget(RxFlow& flow, const HeldPacket& packet);
   static void note_answer(RxFlow& flow, const HeldPacket& packet);
@@ -183,10 +184,13 @@ class Restorer {
   bool proven_sent(const RxFlow& flow, roce::Psn psn);
   bool was_not_lost(const RxFlow& flow, roce::Psn psn);
   static bool began_unseen(const RxFlow& flow, const LoggedMessage& message);
+  PendingFill* pending_fill(const RxFlow& flow, const FillRecord& record);
   void report_fill(const PendingFill& fill, Time now);
   void fills_acknowledged(FlowHandle flow, roce::Psn until, Time now);
-  void cancel_fills(RxFlow& flow);
+  void cancel_fill(RxFlow& flow, roce::Psn psn);
+  void report_unanswered_fills(const RxFlow& flow);
   void report_orphaned_fills();
+  void report_overdue_fills(Time now);
 
   FrameIo& io_;
   const PolicyTable& policy_;

@@ -8,6 +8,13 @@ namespace weft::recovery {
 
 using roce::Psn;
 
+namespace {
+
+// Much more than it takes a host to answer over its own network.
+constexpr Time kAnswerTakes = std::chrono::milliseconds(20);
+
+}  // namespace
+
 // Everything that forbids a fill whatever the packet: P2, and doubt about whose answers are whose.
 std::optional<Event> Restorer::fill_forbidden(const RxFlow& flow) const {
   if (flow.transport != roce::Transport::kRc || flow.key.response) return Event::kFillRefusedOpcode;
@@ -17,7 +24,6 @@ std::optional<Event> Restorer::fill_forbidden(const RxFlow& flow) const {
   // The sender went back for a reason of its own: what was delivered once may be in memory.
   if (roce::psn_before(flow.order.next(), flow.order.received_until())) return Event::kFillRefusedDelivered;
   if (!pairing_.paired(flow.handle) || !flow.order.in_step()) return Event::kFillRefusedAmbiguous;
-  if (ledger_.full()) return Event::kFillRefusedLedgerFull;
   return std::nullopt;
 }
 
@@ -87,41 +93,64 @@ Restorer::FillOutcome Restorer::try_fill(RxFlow& flow, Time now) {
   const Psn psn = flow.order.next();
   LoggedMessage& message = *flow.messages.find(psn);
   const std::uint32_t payload_bytes = message.payload_bytes(psn);
+  const wire::MessageDescriptor& descriptor = message.descriptor;
+  const PendingFill fill{
+      .record = {.at = now,
+                 .src = flow.key.src,
+                 .dst = flow.key.dst,
+                 .dst_qpn = flow.key.dest_qpn,
+                 .psn = psn,
+                 .va = descriptor.reth.va,
+                 .rkey = descriptor.reth.rkey,
+                 .offset_bytes = message.offset_of(psn),
+                 .payload_bytes = payload_bytes,
+                 .tag = {.class_id = flow.stream.class_id, .level = flow.stream.level, .layer = 0}},
+      .message_first_psn = descriptor.first_psn,
+      .stream = flow.stream};
   FillBudget& budget = streams_[flow.stream].budget;
-  switch (budget.fill(payload_bytes, message.fill)) {
-    case FillDecision::kGranted:
-      break;
-    case FillDecision::kOverBudget:
-      return refuse(Event::kFillRefusedBudget);
-    case FillDecision::kOverMessageCap:
-      return refuse(Event::kFillRefusedMessageCap);
+  // What is pending has been paid for.
+  PendingFill* earlier = pending_fill(flow, fill.record);
+  if (earlier == nullptr) {
+    if (ledger_.full()) return refuse(Event::kFillRefusedLedgerFull);
+    switch (budget.fill(payload_bytes, message.fill)) {
+      case FillDecision::kGranted:
+        break;
+      case FillDecision::kOverBudget:
+        return refuse(Event::kFillRefusedBudget);
+      case FillDecision::kOverMessageCap:
+        return refuse(Event::kFillRefusedMessageCap);
+    }
   }
   const auto frame = build_filled_frame(io_, flow.path, message, flow.key.dest_qpn, psn);
   if (!frame) {
-    budget.cancel(payload_bytes, message.fill);
+    if (earlier == nullptr) budget.cancel(payload_bytes, message.fill);
     return refuse(Event::kRecoveryNoFrame);
   }
   arrivals_.add_filled(flow.handle, psn, flow.epoch, *frame, now);
   const roce::PacketHeaders headers = filled_headers(message, flow.key.dest_qpn, psn);
   flow.order.advance(
       {.psn = psn, .op = &roce::opcode_info(headers.bth.opcode), .read_length_bytes = 0, .resent = false});
-  const wire::MessageDescriptor& descriptor = message.descriptor;
-  ledger_.add(flow.handle,
-              {.record = {.at = now,
-                          .src = flow.key.src,
-                          .dst = flow.key.dst,
-                          .dst_qpn = flow.key.dest_qpn,
-                          .psn = psn,
-                          .va = descriptor.reth.va,
-                          .rkey = descriptor.reth.rkey,
-                          .offset_bytes = message.offset_of(psn),
-                          .payload_bytes = payload_bytes,
-                          .tag = {.class_id = flow.stream.class_id, .level = flow.stream.level, .layer = 0}},
-               .message_first_psn = descriptor.first_psn});
+  if (earlier == nullptr) {
+    ledger_.add(flow.handle, fill);
+  } else {
+    earlier->record.at = now;
+    count(Event::kFilledAgain, flow);
+  }
   count(Event::kFilled, flow);
   count(Event::kFilledBytes, flow, payload_bytes);
   io_.send(Port::kLan, *frame);
   return FillOutcome::kFilled;
+}
+
+// The fill of the same bytes that no answer has settled yet; one of another message at this PSN is of another life.
+PendingFill* Restorer::pending_fill(const RxFlow& flow, const FillRecord& record) {
+  PendingFill* pending = ledger_.find(flow.handle, record.psn);
+  if (pending == nullptr) return nullptr;
+  if (pending->record.va == record.va && pending->record.rkey == record.rkey &&
+      pending->record.offset_bytes == record.offset_bytes)
+    return pending;
+  ledger_.take(flow.handle, record.psn, [&](const PendingFill& fill) { report_fill(fill, fill.record.at); });
+  return nullptr;
 }
 
 void Restorer::report_fill(const PendingFill& fill, Time now) {
@@ -137,22 +166,42 @@ void Restorer::fills_acknowledged(FlowHandle flow, Psn until, Time now) {
   ledger_.take_before(flow, until, [&](const PendingFill& fill) { report_fill(fill, now); });
 }
 
-// The receiver threw away what is left, and the sender will send it again.
-void Restorer::cancel_fills(RxFlow& flow) {
+// The true packet goes to the receiver; if the receiver threw the zeros away, none of them will be in memory.
+void Restorer::cancel_fill(RxFlow& flow, Psn psn) {
   if (ledger_.empty()) return;
-  ledger_.take_all(flow.handle, [&](const PendingFill& fill) {
-    count(Event::kFillCancelled, flow);
-    LoggedMessage* message = flow.messages.find(fill.record.psn);
+  const PendingFill* pending = ledger_.find(flow.handle, psn);
+  if (pending == nullptr || !flow.order.thrown_away_since(pending->record.at, psn)) return;
+  ledger_.take(flow.handle, psn, [&](const PendingFill& fill) {
+    counters_.add(Event::kFillCancelled, fill.stream.class_id);
+    LoggedMessage* message = flow.messages.find(psn);
     MessageFill forgotten{.message_bytes = 0, .filled_bytes = fill.record.payload_bytes};
     const bool known = message != nullptr && message->descriptor.first_psn == fill.message_first_psn;
-    streams_[flow.stream].budget.cancel(fill.record.payload_bytes, known ? message->fill : forgotten);
+    streams_[fill.stream].budget.cancel(fill.record.payload_bytes, known ? message->fill : forgotten);
   });
 }
 
+// Nobody will tell any more what became of them.
+void Restorer::report_unanswered_fills(const RxFlow& flow) {
+  ledger_.take_all(flow.handle, [&](const PendingFill& fill) { report_fill(fill, fill.record.at); });
+}
+
+// Whose answers are another flow's, as far as is known.
 void Restorer::report_orphaned_fills() {
   if (ledger_.empty()) return;
-  ledger_.take_where([&](FlowHandle flow) { return !pairing_.paired(flow); },
+  ledger_.take_where([&](FlowHandle flow, const PendingFill&) { return !pairing_.paired(flow); },
                      [&](const PendingFill& fill) { report_fill(fill, fill.record.at); });
+}
+
+// A fill asks for an acknowledgement. Where none comes, and nothing is to be sent again, the answers of this flow may go
+// to another's account, and an agent that dies takes its unreported fills with it.
+void Restorer::report_overdue_fills(Time now) {
+  if (ledger_.empty()) return;
+  const auto overdue = [&](FlowHandle handle, const PendingFill& fill) {
+    const FlowOrder& order = flows_.find(handle)->order;
+    return now - fill.record.at > kAnswerTakes && !order.rewind_expected_at(now) &&
+           !order.thrown_away_since(fill.record.at, fill.record.psn);
+  };
+  ledger_.take_where(overdue, [&](const PendingFill& fill) { report_fill(fill, fill.record.at); });
 }
 
 }  // namespace weft::recovery

@@ -35,9 +35,7 @@ void Restorer::on_lan_packet(const roce::PacketView& view, Time now) {
     const ResendDelay delay = resend_delay();
     flow->order.expect_rewind(psn, {.earliest = now + delay.least,
                                     .latest = now + delay.most + (rnr ? kMaxRnrDelay : Time::zero())});
-    if (!certain) continue;
-    flow->order.thrown_away_from(psn);
-    cancel_fills(*flow);
+    if (certain) flow->order.thrown_away_from(psn);
   }
   report_orphaned_fills();
 }

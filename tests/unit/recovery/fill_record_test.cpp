@@ -42,7 +42,7 @@ TEST(FillLog, TellsAReaderThatFellBehindWhatItMissed) {
 TEST(FillLedger, GivesEachFillOnceAndIsFullAtItsCap) {
   FillLedger ledger(3);
   for (const std::uint32_t psn : {0xffffffU, 0U, 1U})
-    ledger.add(7, {.record = record(psn), .message_first_psn = roce::Psn(0xffffff)});
+    ledger.add(7, {.record = record(psn), .message_first_psn = roce::Psn(0xffffff), .stream = {}});
   EXPECT_TRUE(ledger.full());
   std::vector<std::uint32_t> taken;
   const auto take = [&](const PendingFill& fill) { taken.push_back(fill.record.psn.value); };
@@ -51,7 +51,9 @@ TEST(FillLedger, GivesEachFillOnceAndIsFullAtItsCap) {
   ledger.take_before(7, roce::Psn(1), take);
   ledger.take_all(8, take);
   EXPECT_EQ(taken.size(), 2U);
-  ledger.take_where([](FlowHandle) { return true; }, take);
+  EXPECT_EQ(ledger.find(7, roce::Psn(0)), nullptr);
+  EXPECT_EQ(ledger.find(7, roce::Psn(1))->record.psn, roce::Psn(1));
+  ledger.take_where([](FlowHandle flow, const PendingFill&) { return flow == 7; }, take);
   EXPECT_EQ(taken.back(), 1U);
   EXPECT_TRUE(ledger.empty());
 }

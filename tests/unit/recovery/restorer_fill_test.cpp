@@ -25,17 +25,181 @@ TEST_F(RestorerCase, FillsAGapAndReportsItOnceAcknowledged) {
   EXPECT_TRUE(fills_.take().records.empty());
 }
 
-TEST_F(RestorerCase, ANakCancelsAFillAndNothingIsFilledUntilTheRewind) {
+TEST_F(RestorerCase, NothingIsFilledWhileARewindIsExpected) {
   fillable_message(20);
   source(frame(21));
   advance(5ms);
   answered(20, roce::kNakPsnSequenceError);
-  EXPECT_EQ(count(Event::kFillCancelled), 1U);
   source(frame(23));
   advance(10ms);
-  EXPECT_EQ(count(Event::kFilled), 1U) << "22 is not made up while a rewind is expected";
-  answered(25);
-  EXPECT_TRUE(fills_.take().records.empty());
+  EXPECT_EQ(count(Event::kFilled), 1U) << "22 is not made up";
+}
+
+// PSN 20 is made up, and its receiver has not answered yet.
+class PendingFillCase : public RestorerCase {
+ protected:
+  void SetUp() override {
+    fillable_message(20);
+    source(frame(21));
+    advance(5ms);
+    ASSERT_EQ(count(Event::kFilled), 1U);
+    delivered();
+  }
+  // What the sender sends again, at once, from `first` on and up to 21.
+  void sent_again(std::uint32_t first, std::uint16_t ip_id = 2) {
+    for (std::uint32_t psn = first; psn <= 21; ++psn)
+      source(frame(psn, ip_id));
+  }
+  std::vector<std::uint32_t> reported() {
+    std::vector<std::uint32_t> psns;
+    for (const FillRecord& record : fills_.take().records)
+      psns.push_back(record.psn.value);
+    return psns;
+  }
+  static constexpr std::uint8_t kRnrNak = 0x20;
+  const std::vector<std::uint32_t> kTheFill{20};
+};
+
+TEST_F(PendingFillCase, IsCancelledWhenTheSenderGoesBackAsItsReceiverAsked) {
+  answered(19, roce::kNakPsnSequenceError);
+  EXPECT_EQ(count(Event::kFillCancelled), 0U);
+  advance(10ms);
+  sent_again(19);
+  EXPECT_EQ(count(Event::kFillCancelled), 1U);
+  answered(21);
+  EXPECT_EQ(reported(), std::vector<std::uint32_t>());
+}
+
+TEST_F(PendingFillCase, IsCancelledWhenItsReceiverWasNotReady) {
+  answered(20, kRnrNak);
+  advance(200ms);
+  sent_again(20);
+  EXPECT_EQ(count(Event::kFillCancelled), 1U);
+  answered(21);
+  EXPECT_EQ(reported(), std::vector<std::uint32_t>());
+}
+
+TEST_F(PendingFillCase, IsReportedWhenTheNakWasAnotherFlows) {
+  answered(15, roce::kNakPsnSequenceError);
+  source(frame(22));
+  answered(22);
+  EXPECT_EQ(reported(), kTheFill);
+  EXPECT_EQ(count(Event::kFillCancelled), 0U);
+}
+
+TEST_F(PendingFillCase, IsNotCancelledBySendersThatGoBackFurtherThanTheNakSaid) {
+  answered(15, roce::kNakPsnSequenceError);
+  advance(10ms);
+  sent_again(12);  // a timeout: its receiver has the zeros, and throws this away
+  answered(21);
+  EXPECT_EQ(reported(), kTheFill);
+}
+
+TEST_F(PendingFillCase, IsNotCancelledByItsLateOriginal) {
+  answered(20, roce::kNakPsnSequenceError);
+  advance(1ms);
+  source(frame(20));
+  answered(21);
+  EXPECT_EQ(reported(), kTheFill);
+}
+
+TEST_F(PendingFillCase, IsNotCancelledWhenOnlyWhatWasAskedForIsSentAgain) {
+  answered(15, roce::kNakPsnSequenceError);  // of a receiver that keeps what is behind a gap
+  advance(10ms);
+  source(frame(15, 2));
+  source(frame(22));
+  source(frame(20));  // a duplicate on its way
+  answered(22);
+  EXPECT_EQ(reported(), kTheFill);
+}
+
+TEST_F(PendingFillCase, MadeUpAgainIsOneFill) {
+  answered(19, roce::kNakPsnSequenceError);
+  advance(10ms);
+  source(frame(19, 2));
+  now_ += 2ms;
+  source(frame(21, 2));
+  advance(5ms);
+  EXPECT_EQ(delivered(), (std::vector<std::uint32_t>{19, 20, 21}));
+  EXPECT_EQ(count(Event::kFilledAgain), 1U);
+  advance(100ms);
+  sent_again(20, 3);  // the zeros are in memory
+  answered(21);
+  EXPECT_EQ(reported(), kTheFill);
+}
+
+TEST_F(PendingFillCase, IsReportedWhenNobodyAnswers) {
+  advance(15ms);
+  EXPECT_EQ(reported(), std::vector<std::uint32_t>());
+  advance(30ms);
+  EXPECT_EQ(reported(), kTheFill);
+}
+
+TEST_F(PendingFillCase, IsReportedWhenNothingIsSentAgainAsTheNakSaid) {
+  answered(15, roce::kNakPsnSequenceError);
+  advance(35ms);
+  EXPECT_EQ(reported(), std::vector<std::uint32_t>());
+  advance(50ms);
+  EXPECT_EQ(reported(), kTheFill);
+}
+
+TEST_F(PendingFillCase, IsReportedWhenItsQueuePairIsMadeAnew) {
+  source(frame(1'000'000));
+  EXPECT_EQ(reported(), kTheFill);
+  for (const std::uint32_t psn : {0U, 1U, 2U})
+    answered(1'000'000 + psn);
+  answered(1'000'000, roce::kNakPsnSequenceError);
+  EXPECT_EQ(count(Event::kFillCancelled), 0U);
+}
+
+TEST_F(PendingFillCase, IsReportedWhenThePeerStartsAnew) {
+  restorer_.peer_restarted(now_);
+  EXPECT_EQ(reported(), kTheFill);
+}
+
+TEST_F(PendingFillCase, IsReportedWhenEverythingIsForgotten) {
+  restorer_.peer_lost();
+  EXPECT_EQ(reported(), kTheFill);
+}
+
+// Only just enough is earned for one packet.
+class OneFillEarned : public PendingFillCase {
+ protected:
+  void SetUp() override {
+    for (LevelPolicy& level : policy_.classes[kDpLow.class_id].levels)
+      level.fill_budget = 0.07;
+    PendingFillCase::SetUp();
+  }
+};
+
+TEST_F(OneFillEarned, MadeUpAgainCostsNothing) {
+  answered(19, roce::kNakPsnSequenceError);
+  advance(10ms);
+  source(frame(19, 2));
+  now_ += 2ms;
+  source(frame(21, 2));
+  advance(5ms);
+  EXPECT_EQ(delivered(), (std::vector<std::uint32_t>{19, 20, 21}));
+}
+
+TEST_F(OneFillEarned, IsCancelledByItsTruePacketAlsoWhereThatPassesBehindAGap) {
+  answered(19, roce::kNakPsnSequenceError);
+  advance(10ms);
+  source(frame(20, 2));  // 19 is lost again
+  source(frame(21, 2));
+  advance(restorer_.hold_bound());
+  EXPECT_EQ(delivered(), (std::vector<std::uint32_t>{20, 21}));
+  EXPECT_EQ(count(Event::kFillCancelled), 1U);
+}
+
+TEST_F(OneFillEarned, ACancelledFillMayBeSpentAgain) {
+  answered(19, roce::kNakPsnSequenceError);
+  advance(10ms);
+  sent_again(19);
+  now_ += 2ms;
+  source(frame(23));
+  advance(5ms);
+  EXPECT_EQ(delivered(), (std::vector<std::uint32_t>{19, 20, 21, 22, 23}));
 }
 
 TEST_F(RestorerCase, WhatWasDeliveredIsNotFilledWhenTheSenderGoesBackByItself) {
