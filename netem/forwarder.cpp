@@ -1,15 +1,16 @@
 #include "netem/forwarder.h"
 
 #include <algorithm>
-#include <ctime>
 #include <functional>
 #include <utility>
 
 #include <poll.h>
 #include <sched.h>
-#include <sys/prctl.h>
 
+#include "agent/base/clock.h"
+#include "agent/roce/headers.h"
 #include "netem/ip_frame.h"
+#include "netem/wake_in_time.h"
 
 namespace weft::netem {
 namespace {
@@ -31,18 +32,8 @@ constexpr int kSendAttempts = 1000;
 // What may be on its way: 10 Gbit/s x 60 ms, queue included, a few times over.
 constexpr std::size_t kMaxFrameBytes = std::size_t{1} << 30;
 // Ethernet header and two VLAN tags beyond the MTU, and headroom for the tag the kernel took out.
-constexpr std::size_t kBeyondMtuBytes = 14 + 2 * 4 + PacketSocket::kHeadroomBytes;
-
-Nanoseconds monotonic_now() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return std::chrono::seconds(now.tv_sec) + Nanoseconds(now.tv_nsec);
-}
-
-timespec to_timespec(Nanoseconds duration) {
-  constexpr std::int64_t kPerSecond = 1'000'000'000;
-  return {.tv_sec = duration.count() / kPerSecond, .tv_nsec = duration.count() % kPerSecond};
-}
+constexpr std::size_t kBeyondMtuBytes =
+    roce::kEthernetBytes + roce::kMaxVlanTags * roce::kVlanTagBytes + PacketSocket::kHeadroomBytes;
 
 }  // namespace
 
@@ -68,12 +59,7 @@ Forwarder::Path Forwarder::make_path(Direction direction, WanProfile& profile, s
 }
 
 Status Forwarder::run(const std::atomic<bool>& stop) {
-  // The default slack of 50 us would make every sleep that much longer.
-  prctl(PR_SET_TIMERSLACK, 1);
-  // A WAN does not wait for the programs at its ends. The lowest real-time priority is enough to be woken in
-  // time on a busy machine; it sleeps most of the time.
-  const sched_param lowest{.sched_priority = 1};
-  realtime_ = sched_setscheduler(0, SCHED_FIFO, &lowest) == 0;
+  realtime_ = wake_in_time();  // a WAN does not wait for the programs at its ends
   started_ = monotonic_now();
   while (!stop) {
     for (Path& path : paths_) {
@@ -128,8 +114,7 @@ Status Forwarder::receive_all(Path& path) {
 }
 
 void Forwarder::enter(Path& path, FrameStore::Slot slot, const PacketSocket::Received& frame) {
-  constexpr std::size_t kShortestFrameBytes = 14;
-  if (!frame.complete || frame.frame_bytes < kShortestFrameBytes) {
+  if (!frame.complete || frame.frame_bytes < roce::kEthernetBytes) {
     ++own_drops_.too_long;
     frames_.release(slot);
     return;

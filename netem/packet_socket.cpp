@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <ctime>
 #include <utility>
 
 #include <arpa/inet.h>
@@ -14,9 +13,10 @@
 #include <net/if.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "agent/base/bytes.h"
+#include "agent/base/clock.h"
+#include "agent/roce/headers.h"
 
 namespace weft::netem {
 namespace {
@@ -25,20 +25,9 @@ namespace {
 // busy machine is expected to keep this process from running, several times over.
 constexpr int kReceiveBufferBytes = 64 << 20;
 constexpr std::size_t kMacAddressesBytes = 12;
-constexpr std::size_t kVlanTagBytes = 4;
 
 // Room for the two control messages asked for: receive time and VLAN tag.
 constexpr std::size_t kControlBytes = CMSG_SPACE(sizeof(timespec)) + CMSG_SPACE(sizeof(tpacket_auxdata));
-
-Nanoseconds to_duration(const timespec& time) {
-  return std::chrono::seconds(time.tv_sec) + Nanoseconds(time.tv_nsec);
-}
-
-Nanoseconds clock_now(clockid_t clock) {
-  timespec now{};
-  clock_gettime(clock, &now);
-  return to_duration(now);
-}
 
 Status set_option(int fd, int level, int name, int value, const std::string& interface, const char* what) {
   if (setsockopt(fd, level, name, &value, sizeof value) == 0) return {};
@@ -50,9 +39,9 @@ void restore_vlan_tag(const tpacket_auxdata& auxiliary, PacketSocket::Received& 
   if ((auxiliary.tp_status & TP_STATUS_VLAN_VALID) == 0 || frame.frame_bytes < kMacAddressesBytes) return;
   const std::uint16_t tpid =
       (auxiliary.tp_status & TP_STATUS_VLAN_TPID_VALID) != 0 ? auxiliary.tp_vlan_tpid : ETH_P_8021Q;
-  std::memmove(frame.data - kVlanTagBytes, frame.data, kMacAddressesBytes);
-  frame.data -= kVlanTagBytes;
-  frame.frame_bytes += kVlanTagBytes;
+  std::memmove(frame.data - roce::kVlanTagBytes, frame.data, kMacAddressesBytes);
+  frame.data -= roce::kVlanTagBytes;
+  frame.frame_bytes += roce::kVlanTagBytes;
   store_be16(frame.data + kMacAddressesBytes, tpid);
   store_be16(frame.data + kMacAddressesBytes + 2, auxiliary.tp_vlan_tci);
 }
@@ -60,23 +49,11 @@ void restore_vlan_tag(const tpacket_auxdata& auxiliary, PacketSocket::Received& 
 }  // namespace
 
 Result<PacketSocket> PacketSocket::open(const std::string& interface) {
-  const int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd < 0) return fail_errno("cannot open a packet socket", interface, "run as root, or with CAP_NET_RAW");
-  PacketSocket socket(fd, interface);
-  if (Status configured = socket.configure(); !configured) return fail(configured.error());
-  return socket;
-}
-
-PacketSocket::PacketSocket(PacketSocket&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)),
-      interface_(std::move(other.interface_)),
-      mtu_bytes_(other.mtu_bytes_),
-      mac_address_(other.mac_address_),
-      tx_dropped_at_open_(other.tx_dropped_at_open_),
-      rx_dropped_(other.rx_dropped_) {}
-
-PacketSocket::~PacketSocket() {
-  if (fd_ >= 0) close(fd_);
+  UniqueFd fd(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return fail_errno("cannot open a packet socket", interface, "run as root, or with CAP_NET_RAW");
+  PacketSocket opened(std::move(fd), interface);
+  if (Status configured = opened.configure(); !configured) return fail(configured.error());
+  return opened;
 }
 
 Status PacketSocket::configure() {
@@ -84,30 +61,31 @@ Status PacketSocket::configure() {
   if (index == 0) return fail_errno("no such interface", interface_, "ip link lists them");
   ifreq request{};
   interface_.copy(request.ifr_name, IFNAMSIZ - 1);
-  if (ioctl(fd_, SIOCGIFMTU, &request) != 0) return fail_errno("cannot read the MTU", interface_);
+  if (ioctl(fd(), SIOCGIFMTU, &request) != 0) return fail_errno("cannot read the MTU", interface_);
   mtu_bytes_ = static_cast<std::size_t>(request.ifr_mtu);
-  if (ioctl(fd_, SIOCGIFHWADDR, &request) != 0) return fail_errno("cannot read the MAC address", interface_);
+  if (ioctl(fd(), SIOCGIFHWADDR, &request) != 0) return fail_errno("cannot read the MAC address", interface_);
   std::memcpy(mac_address_.data(), request.ifr_hwaddr.sa_data, mac_address_.size());
 
   // SO_RCVBUFFORCE needs CAP_NET_ADMIN; without it the default stays, and drops are counted.
-  setsockopt(fd_, SOL_SOCKET, SO_RCVBUFFORCE, &kReceiveBufferBytes, sizeof kReceiveBufferBytes);
-  setsockopt(fd_, SOL_SOCKET, SO_SNDBUFFORCE, &kReceiveBufferBytes, sizeof kReceiveBufferBytes);
-  if (Status set =
-          set_option(fd_, SOL_PACKET, PACKET_IGNORE_OUTGOING, 1, interface_, "cannot ignore outgoing frames");
+  setsockopt(fd(), SOL_SOCKET, SO_RCVBUFFORCE, &kReceiveBufferBytes, sizeof kReceiveBufferBytes);
+  setsockopt(fd(), SOL_SOCKET, SO_SNDBUFFORCE, &kReceiveBufferBytes, sizeof kReceiveBufferBytes);
+  if (Status set = set_option(fd(), SOL_PACKET, PACKET_IGNORE_OUTGOING, 1, interface_,
+                              "cannot ignore outgoing frames");
       !set) {
     return set;
   }
-  if (Status set = set_option(fd_, SOL_PACKET, PACKET_AUXDATA, 1, interface_, "cannot ask for VLAN tags");
+  if (Status set = set_option(fd(), SOL_PACKET, PACKET_AUXDATA, 1, interface_, "cannot ask for VLAN tags");
       !set)
     return set;
-  if (Status set = set_option(fd_, SOL_SOCKET, SO_TIMESTAMPNS, 1, interface_, "cannot ask for receive times");
+  if (Status set =
+          set_option(fd(), SOL_SOCKET, SO_TIMESTAMPNS, 1, interface_, "cannot ask for receive times");
       !set)
     return set;
 
   packet_mreq promiscuous{};
   promiscuous.mr_ifindex = static_cast<int>(index);
   promiscuous.mr_type = PACKET_MR_PROMISC;
-  if (setsockopt(fd_, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &promiscuous, sizeof promiscuous) != 0)
+  if (setsockopt(fd(), SOL_PACKET, PACKET_ADD_MEMBERSHIP, &promiscuous, sizeof promiscuous) != 0)
     return fail_errno("cannot make the interface promiscuous", interface_);
 
   const Result<std::uint64_t> tx_dropped = interface_tx_dropped();
@@ -119,7 +97,7 @@ Status PacketSocket::configure() {
   address.sll_family = AF_PACKET;
   address.sll_protocol = htons(ETH_P_ALL);
   address.sll_ifindex = static_cast<int>(index);
-  if (bind(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+  if (bind(fd(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
     return fail_errno("cannot bind the packet socket", interface_);
   return {};
 }
@@ -136,26 +114,26 @@ Result<std::size_t> PacketSocket::receive(std::span<const Buffer> buffers, std::
     messages[i].msg_hdr.msg_control = control[i].data();
     messages[i].msg_hdr.msg_controllen = kControlBytes;
   }
-  const int received = recvmmsg(fd_, messages.data(), static_cast<unsigned>(wanted), MSG_DONTWAIT, nullptr);
+  const int received = recvmmsg(fd(), messages.data(), static_cast<unsigned>(wanted), MSG_DONTWAIT, nullptr);
   if (received < 0) {
     if (errno == EAGAIN || errno == EINTR) return 0;
     return fail_errno("cannot receive", interface_, "is the interface still up?");
   }
   // The kernel's receive time is wall-clock time; the difference is taken each time, since that clock is set.
-  const Nanoseconds monotonic_now = clock_now(CLOCK_MONOTONIC);
-  const Nanoseconds wall_ahead = clock_now(CLOCK_REALTIME) - monotonic_now;
+  const Nanoseconds now = monotonic_now();
+  const Nanoseconds wall_ahead = clock_now(CLOCK_REALTIME) - now;
   for (std::size_t i = 0; i < static_cast<std::size_t>(received); ++i) {
     msghdr& header = messages[i].msg_hdr;
     Received& frame = frames[i];
     frame = {.data = buffers[i].data,
              .frame_bytes = messages[i].msg_len,
-             .at = monotonic_now,
+             .at = now,
              .complete = (header.msg_flags & MSG_TRUNC) == 0};
     for (cmsghdr* item = CMSG_FIRSTHDR(&header); item != nullptr; item = CMSG_NXTHDR(&header, item)) {
       if (item->cmsg_level == SOL_SOCKET && item->cmsg_type == SCM_TIMESTAMPNS) {
         timespec at{};
         std::memcpy(&at, CMSG_DATA(item), sizeof at);
-        frame.at = std::min(to_duration(at) - wall_ahead, monotonic_now);
+        frame.at = std::min(to_nanoseconds(at) - wall_ahead, now);
       } else if (item->cmsg_level == SOL_PACKET && item->cmsg_type == PACKET_AUXDATA) {
         tpacket_auxdata auxiliary{};
         std::memcpy(&auxiliary, CMSG_DATA(item), sizeof auxiliary);
@@ -178,7 +156,7 @@ Result<PacketSocket::Sent> PacketSocket::send(std::span<const std::span<const st
       messages[i].msg_hdr.msg_iov = &pieces[i];
       messages[i].msg_hdr.msg_iovlen = 1;
     }
-    const int sent = sendmmsg(fd_, messages.data(), static_cast<unsigned>(batch.size()), MSG_DONTWAIT);
+    const int sent = sendmmsg(fd(), messages.data(), static_cast<unsigned>(batch.size()), MSG_DONTWAIT);
     if (sent >= 0) {
       result.frames += static_cast<std::size_t>(sent);
       continue;
@@ -197,7 +175,7 @@ Result<PacketSocket::Sent> PacketSocket::send(std::span<const std::span<const st
 PacketSocket::Drops PacketSocket::drops() {
   tpacket_stats statistics{};
   socklen_t size = sizeof statistics;
-  if (getsockopt(fd_, SOL_PACKET, PACKET_STATISTICS, &statistics, &size) == 0)
+  if (getsockopt(fd(), SOL_PACKET, PACKET_STATISTICS, &statistics, &size) == 0)
     rx_dropped_ += statistics.tp_drops;
   const std::uint64_t tx_dropped = interface_tx_dropped().value_or(tx_dropped_at_open_);
   return {rx_dropped_, tx_dropped - tx_dropped_at_open_};

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "agent/base/result.h"
+#include "agent/base/unique_fd.h"
 #include "agent/base/units.h"
 
 namespace weft::netem {
@@ -33,9 +34,6 @@ class PacketSocket {
   };
 
   static Result<PacketSocket> open(const std::string& interface);
-  PacketSocket(PacketSocket&& other) noexcept;
-  PacketSocket& operator=(PacketSocket&&) = delete;
-  ~PacketSocket();
 
   // Receives up to min(buffers, kBatch) frames without waiting; frame i is in buffer i.
   Result<std::size_t> receive(std::span<const Buffer> buffers, std::span<Received> frames);
@@ -48,7 +46,7 @@ class PacketSocket {
   };
   Result<Sent> send(std::span<const std::span<const std::uint8_t>> frames);
 
-  int fd() const { return fd_; }
+  int fd() const { return fd_.get(); }
   const std::string& interface() const { return interface_; }
   std::size_t mtu_bytes() const { return mtu_bytes_; }
   const std::array<std::uint8_t, 6>& mac_address() const { return mac_address_; }
@@ -62,11 +60,11 @@ class PacketSocket {
   Drops drops();
 
  private:
-  PacketSocket(int fd, std::string interface) : fd_(fd), interface_(std::move(interface)) {}
+  PacketSocket(UniqueFd fd, std::string interface) : fd_(std::move(fd)), interface_(std::move(interface)) {}
   Status configure();
   Result<std::uint64_t> interface_tx_dropped() const;
 
-  int fd_;
+  UniqueFd fd_;
   std::string interface_;
   std::size_t mtu_bytes_ = 0;
   std::array<std::uint8_t, 6> mac_address_{};

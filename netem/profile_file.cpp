@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "agent/base/text_file.h"
 #include "agent/base/toml_reader.h"
 
 namespace weft::netem {

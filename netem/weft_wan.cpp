@@ -1,11 +1,9 @@
 // weft-wan: emulates a WAN between two interfaces by a profile. Prints {"ready":true} when it forwards, and
 // statistics when it ends. This file is the command line and the report; the work is in forwarder.h.
 #include <atomic>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <fstream>
 #include <iostream>
 #include <optional>
 #include <string>
@@ -15,6 +13,8 @@
 #include <nlohmann/json.hpp>
 
 #include "agent/base/exit_code.h"
+#include "agent/base/stop_signal.h"
+#include "agent/base/text_file.h"
 #include "agent/base/units.h"
 #include "agent/base/version.h"
 #include "agent/wire/format.h"
@@ -25,9 +25,6 @@ namespace weft::netem {
 namespace {
 
 using nlohmann::ordered_json;
-
-std::atomic<bool> stop_requested{false};
-static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler writes it");
 
 struct Arguments {
   std::string interface_a;
@@ -150,17 +147,6 @@ ordered_json report(Forwarder& forwarder, std::uint64_t seed) {
       {"reverse", report(forwarder.counters(Direction::kReverse))}};
 }
 
-Status write_report(const ordered_json& statistics, const std::string& path) {
-  const std::string text = statistics.dump() + "\n";
-  if (path == "-") {
-    std::cout << text << std::flush;
-    return {};
-  }
-  std::ofstream file(path);
-  if (!(file << text << std::flush)) return fail_errno("cannot write statistics", path);
-  return {};
-}
-
 int complain(const Error& error, ExitCode code) {
   fmt::print(stderr, "weft-wan: {}\n", error.to_string());
   return code;
@@ -185,17 +171,13 @@ int emulate(const Arguments& arguments) {
   auto b = PacketSocket::open(arguments.interface_b);
   if (!b) return complain(b.error(), kExitMachine);
 
-  struct sigaction action {};
-  action.sa_handler = [](int) { stop_requested = true; };
-  sigaction(SIGTERM, &action, nullptr);
-  sigaction(SIGINT, &action, nullptr);
-
+  const std::atomic<bool>& stop = stop_on_signals();
   Forwarder forwarder(std::move(*a), std::move(*b), *profile, {arguments.weft_port, *duration},
                       loss_log ? &*loss_log : nullptr);
   std::cout << R"({"ready":true})" << std::endl;
-  Status done = forwarder.run(stop_requested);
+  Status done = forwarder.run(stop);
   const ordered_json statistics = report(forwarder, profile->seed);
-  done = done.and_then([&] { return write_report(statistics, arguments.stats); });
+  done = done.and_then([&] { return write_text_file(arguments.stats, statistics.dump() + "\n"); });
   if (loss_log) done = done.and_then([&] { return loss_log->finish(); });
   if (!done) return complain(done.error(), kExitFailed);
   if (statistics["emulator_drops"] != 0) {

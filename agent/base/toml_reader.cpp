@@ -1,9 +1,7 @@
 #include "agent/base/toml_reader.h"
 
 #include <algorithm>
-#include <fstream>
 #include <numeric>
-#include <sstream>
 #include <utility>
 
 #include <fmt/format.h>
@@ -48,13 +46,6 @@ Result<toml::table> parse_toml(std::string_view text, const std::string& path) {
     return fail(std::string(error.description()), fmt::format("{}:{}", path, error.source().begin.line),
                 "the file is not TOML; see toml.io for its grammar");
   }
-}
-
-Result<std::string> read_text_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf())) return fail_errno("cannot read", path, "does the file exist?");
-  return text.str();
 }
 
 void TomlReader::text(std::string_view key, std::string& out) {

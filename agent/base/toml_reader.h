@@ -24,8 +24,6 @@ namespace weft {
 
 // The whole file; a syntax error names its line. `path` is for messages.
 Result<toml::table> parse_toml(std::string_view text, const std::string& path);
-// The same from a file, and any file as text.
-Result<std::string> read_text_file(const std::string& path);
 
 class TomlReader {
  public:

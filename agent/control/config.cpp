@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "agent/base/text_file.h"
+
 namespace weft::control {
 namespace {
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "agent/base/text_file.h"
 #include "agent/base/units.h"
 #include "agent/fec/code.h"
 

@@ -1,10 +1,10 @@
 #include "agent/dataplane/datapath.h"
 
 #include <algorithm>
-#include <ctime>
 
 #include <fmt/format.h>
 
+#include "agent/base/clock.h"
 #include "agent/dataplane/interface.h"
 
 namespace weft::dataplane {
@@ -139,10 +139,7 @@ Result<std::vector<QueueStatistics>> Datapath::statistics() const {
 }
 
 bool Datapath::healthy() const {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  const recovery::Time oldest = std::chrono::seconds(now.tv_sec) + recovery::Time(now.tv_nsec) -
-                                recovery::Time(WEFT_HEARTBEAT_LIMIT_NS);
+  const recovery::Time oldest = monotonic_now() - recovery::Time(WEFT_HEARTBEAT_LIMIT_NS);
   return std::ranges::all_of(workers_, [&](const auto& worker) { return worker->last_beat() > oldest; });
 }
 

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <ctime>
 #include <thread>
 
 #include <poll.h>
 #include <sched.h>
 #include <sys/prctl.h>
+
+#include "agent/base/clock.h"
 
 namespace weft::dataplane {
 namespace {
@@ -26,12 +27,6 @@ constexpr Time kTransmitRetry = std::chrono::milliseconds(1);
 constexpr Time kDrainPatience = std::chrono::milliseconds(10);
 // How often run_inside() looks whether the worker is done.
 constexpr auto kErrandPause = std::chrono::microseconds(200);
-
-Time monotonic_now() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return std::chrono::seconds(now.tv_sec) + Time(now.tv_nsec);
-}
 
 // Another CPU wrote the frame, and all of it will be read: by the code over it, and by the kernel when it is sent.
 void prefetch(ByteView frame) {
@@ -164,7 +159,7 @@ void Worker::rest(Time now) {
   if (const auto due = processor_->next_deadline(now)) sleep = std::min(sleep, std::max(*due - now, Time(0)));
   if (ports_[0].transmitting() || ports_[1].transmitting()) sleep = std::min(sleep, kTransmitRetry);
   pollfd fds[] = {{ports_[0].fd(), POLLIN, 0}, {ports_[1].fd(), POLLIN, 0}};
-  const timespec timeout{0, static_cast<long>(sleep.count())};
+  const timespec timeout = to_timespec(sleep);
   ppoll(fds, std::size(fds), &timeout, nullptr);
 }
 

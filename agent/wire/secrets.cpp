@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/base/unique_fd.h"
+
 namespace weft::wire {
 
 namespace {
@@ -32,20 +34,16 @@ struct FileText {
 };
 
 Status read_text(const std::string& path, FileText& text) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file < 0) return fail_errno("cannot open the key file", path, std::string(kMakeOne));
-  struct Closer {
-    int file;
-    ~Closer() { ::close(file); }
-  } const closer{file};
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file) return fail_errno("cannot open the key file", path, std::string(kMakeOne));
   struct stat state {};
-  if (::fstat(file, &state) != 0) return fail_errno("cannot look at the key file", path);
+  if (::fstat(file.get(), &state) != 0) return fail_errno("cannot look at the key file", path);
   if (!S_ISREG(state.st_mode)) return fail("the key file is not a regular file", path);
   if ((state.st_mode & 077) != 0) {
     return fail(fmt::format("the key file has mode {:04o}, so others may read it", state.st_mode & 07777),
                 path, "chmod 600 " + path);
   }
-  const ssize_t bytes = ::read(file, text.chars.data(), text.chars.size());
+  const ssize_t bytes = ::read(file.get(), text.chars.data(), text.chars.size());
   if (bytes < 0) return fail_errno("cannot read the key file", path);
   text.length = static_cast<std::size_t>(bytes);
   while (text.length > 0 && std::isspace(static_cast<unsigned char>(text.chars[text.length - 1])) != 0)

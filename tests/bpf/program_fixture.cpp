@@ -2,22 +2,19 @@
 
 #include <cerrno>
 #include <cstring>
-#include <ctime>
 
 #include <bpf/bpf.h>
 #include <linux/bpf.h>
 #include <sys/socket.h>
+
+#include "agent/base/clock.h"
 
 namespace weft::test {
 namespace {
 
 constexpr std::uint32_t kFlowCapacity = 16;
 
-std::uint64_t monotonic_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(now.tv_nsec);
-}
+std::uint64_t monotonic_ns() { return static_cast<std::uint64_t>(monotonic_now().count()); }
 
 roce::PacketPath make_path(bool ipv6, bool reversed, unsigned vlans, unsigned dscp) {
   roce::PacketPath path;

@@ -1,13 +1,13 @@
 #include "testbed/rc/driver/event_loop.h"
 
 #include <algorithm>
-#include <ctime>
 #include <span>
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <sched.h>
-#include <sys/prctl.h>
+
+#include "agent/base/clock.h"
+#include "netem/wake_in_time.h"
 
 namespace weft::rc {
 namespace {
@@ -18,18 +18,7 @@ constexpr Nanoseconds kShortestSleep = std::chrono::microseconds(200);
 // How often `stop` is looked at when nothing happens.
 constexpr Nanoseconds kLongestSleep = std::chrono::milliseconds(100);
 
-timespec to_timespec(Nanoseconds time) {
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(time);
-  return {.tv_sec = seconds.count(), .tv_nsec = (time - seconds).count()};
-}
-
 }  // namespace
-
-Nanoseconds monotonic_now() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return std::chrono::seconds(now.tv_sec) + Nanoseconds(now.tv_nsec);
-}
 
 EventLoop::EventLoop(netem::PacketSocket socket, Host& host, Application& application)
     : socket_(std::move(socket)),
@@ -39,10 +28,8 @@ EventLoop::EventLoop(netem::PacketSocket socket, Host& host, Application& applic
       tx_(std::make_unique<std::array<FrameBuffer, kBatch>>()) {}
 
 Status EventLoop::run(const std::atomic<bool>& stop) {
-  prctl(PR_SET_TIMERSLACK, 1000UL);  // nanoseconds; the default of 50 us would make every sleep late
   // An adapter does not wait for the programs of its host. Where the machine does not grant it, measurements are noisier.
-  const sched_param lowest{.sched_priority = sched_get_priority_min(SCHED_FIFO)};
-  sched_setscheduler(0, SCHED_FIFO, &lowest);
+  netem::wake_in_time();
   application_.start(monotonic_now());
   while (!stop && !application_.finished()) {
     const Result<bool> received = receive();

@@ -24,9 +24,6 @@ class Application {
   virtual bool finished() const = 0;
 };
 
-// CLOCK_MONOTONIC, which the socket's receive times are in too.
-Nanoseconds monotonic_now();
-
 class EventLoop {
  public:
   // All but the socket outlive the loop.

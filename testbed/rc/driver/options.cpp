@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
-#include <sstream>
 
 #include <fmt/format.h>
 
 #include "agent/base/rng.h"
+#include "agent/base/text_file.h"
 
 namespace weft::rc {
 namespace {
@@ -75,17 +74,16 @@ Result<roce::PacketPath> check_path(const Arguments& arguments) {
 
 Result<std::vector<MessageSpec>> check_messages(const Arguments& arguments) {
   if (!arguments.workload.empty()) {
-    std::ifstream file(arguments.workload);
-    if (!file) return fail_errno("cannot read the workload", arguments.workload);
-    std::ostringstream text;
-    text << file.rdbuf();
-    return parse_workload(text.str(), arguments.workload);
+    const auto text = read_text_file(arguments.workload);
+    if (!text) return fail(text.error());
+    return parse_workload(*text, arguments.workload);
   }
   std::vector<std::uint32_t> sizes;
   for (const std::string& text : arguments.message_bytes) {
     const auto bytes = parse_bytes(text);
     if (!bytes) return fail(bytes.error());
-    if (*bytes > 1U << 30) return fail(fmt::format("'{}' is beyond 1 GiB", text), "--message-bytes");
+    if (*bytes > kLargestMessageBytes)
+      return fail(fmt::format("'{}' is beyond 1 GiB", text), "--message-bytes");
     sizes.push_back(static_cast<std::uint32_t>(*bytes));
   }
   std::vector<TrafficClass> classes;

@@ -18,7 +18,6 @@ namespace {
 enum Label : std::uint64_t { kShuffle = 1, kQpns, kPsns, kKeys };
 
 constexpr std::uint8_t kLargestDscp = 63;
-constexpr std::uint32_t kLargestMessageBytes = 1U << 30;
 
 // Buffers lie apart in the address space, so that an address names its slot.
 constexpr std::uint64_t kFirstVa = 0x7f10'0000'0000;

@@ -24,6 +24,8 @@ struct TrafficClass {
   friend bool operator==(const TrafficClass&, const TrafficClass&) = default;
 };
 
+inline constexpr std::uint32_t kLargestMessageBytes = 1U << 30;  // within the stride of the slots' buffers
+
 struct MessageSpec {
   std::uint32_t bytes = 0;
   TrafficClass traffic_class;

@@ -2,7 +2,10 @@
 // errors to the peer.
 #pragma once
 
+#include <utility>
+
 #include "agent/base/result.h"
+#include "agent/base/unique_fd.h"
 
 namespace weft::rc {
 
@@ -10,13 +13,10 @@ namespace weft::rc {
 class PortGuard {
  public:
   static Result<PortGuard> open();
-  PortGuard(PortGuard&& other) noexcept;
-  PortGuard& operator=(PortGuard&&) = delete;
-  ~PortGuard();
 
  private:
-  explicit PortGuard(int fd) : fd_(fd) {}
-  int fd_;
+  explicit PortGuard(UniqueFd fd) : fd_(std::move(fd)) {}
+  UniqueFd fd_;
 };
 
 }  // namespace weft::rc

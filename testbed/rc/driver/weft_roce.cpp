@@ -1,18 +1,17 @@
 // weft-roce: RoCEv2 traffic over a raw socket, one of two roles. testbed/rc/README.md says how to use it.
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <exception>
-#include <fstream>
-#include <iostream>
-#include <sstream>
 #include <string>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "agent/base/clock.h"
 #include "agent/base/exit_code.h"
+#include "agent/base/stop_signal.h"
+#include "agent/base/text_file.h"
 #include "agent/base/version.h"
 #include "testbed/rc/driver/event_loop.h"
 #include "testbed/rc/driver/options.h"
@@ -22,9 +21,6 @@
 namespace weft::rc {
 namespace {
 
-std::atomic<bool> stop_requested{false};
-static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler writes it");
-
 // How late a wake-up may be made up for by sending faster: scheduling on a busy machine, not more.
 constexpr Nanoseconds kPacerCatchUp = std::chrono::milliseconds(4);
 
@@ -33,47 +29,23 @@ int complain(const Error& error, ExitCode code) {
   return code;
 }
 
-Result<std::string> read_file(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) return fail_errno("cannot read the fill log", path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
 Result<DeclaredFills> declared_fills(const Options& options, const Plan& plan) {
   if (options.fill_log.empty()) return DeclaredFills(plan.messages.size());
-  const auto text = read_file(options.fill_log);
+  const auto text = read_text_file(options.fill_log);
   if (!text) return fail(text.error());
   return read_fill_log(*text, plan, options.plan.pmtu_bytes, options.fill_log);
 }
 
-Status write_result(const nlohmann::ordered_json& result, const std::string& path) {
-  const std::string text = result.dump() + "\n";
-  if (path == "-") {
-    std::cout << text << std::flush;
-    return {};
-  }
-  std::ofstream file(path);
-  if (!(file << text << std::flush)) return fail_errno("cannot write the result", path);
-  return {};
-}
-
 // Runs the application until it ends; what it measured is in the application and the host afterwards.
 Result<RunFacts> run(netem::PacketSocket socket, Host& host, Application& application) {
-  struct sigaction action {};
-  action.sa_handler = [](int) { stop_requested = true; };
-  sigaction(SIGTERM, &action, nullptr);
-  sigaction(SIGINT, &action, nullptr);
-
+  const std::atomic<bool>& stop = stop_on_signals();
   EventLoop loop(std::move(socket), host, application);
   RunFacts facts;
-  facts.start_unix_ns = static_cast<std::uint64_t>(
-      std::chrono::duration_cast<Nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count());
+  facts.start_unix_ns = static_cast<std::uint64_t>(clock_now(CLOCK_REALTIME).count());
   const Nanoseconds started = monotonic_now();
   fmt::print(stderr, "ready\n");
   std::fflush(stderr);
-  if (Status ran = loop.run(stop_requested); !ran) return fail(ran.error());
+  if (Status ran = loop.run(stop); !ran) return fail(ran.error());
   facts.elapsed = monotonic_now() - started;
   facts.rx_overruns = loop.rx_overruns();
   return facts;
@@ -111,7 +83,7 @@ int play(const Arguments& arguments, Role role) {
     result = responder_result(*options, plan, application, *fills, host.counters(), *facts);
     good = result["totals"]["corrupt_bytes"] == 0 && application.unexpected_messages() == 0;
   }
-  if (const Status written = write_result(result, options->out); !written)
+  if (const Status written = write_text_file(options->out, result.dump() + "\n"); !written)
     return complain(written.error(), kExitFailed);
   return good ? kExitOk : kExitFailed;
 }
