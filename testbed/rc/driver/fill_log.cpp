@@ -6,10 +6,10 @@
 #include <string>
 #include <unordered_map>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "agent/roce/headers.h"
+#include "testbed/rc/driver/lines.h"
 
 namespace weft::rc {
 namespace {
@@ -90,19 +90,16 @@ Result<DeclaredFills> read_fill_log(std::string_view text, const Plan& plan, std
   for (const PlannedQp& qp : plan.qps)
     qps[qp.responder_qpn] = &qp;
   DeclaredFills fills(plan.messages.size());
-  std::size_t line_number = 0;
-  while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
-    ++line_number;
-    if (line.empty()) continue;
-    const std::string place = fmt::format("{}:{}", where, line_number);
-    const auto fill = parse_fill(line);
-    if (!fill) return fail("not a weft-fill/1 record", place);
-    const PlannedMessage* message = find_message(*fill, plan, qps, pmtu_bytes);
-    if (message == nullptr) return fail("a fill of no packet of this run", place);
-    fills[message->id].push_back(fill->range);
-  }
+  const Status read =
+      for_each_line(text, where, [&](std::string_view line, const std::string& place) -> Status {
+        const auto fill = parse_fill(line);
+        if (!fill) return fail("not a weft-fill/1 record", place);
+        const PlannedMessage* message = find_message(*fill, plan, qps, pmtu_bytes);
+        if (message == nullptr) return fail("a fill of no packet of this run", place);
+        fills[message->id].push_back(fill->range);
+        return {};
+      });
+  if (!read) return fail(read.error());
   for (auto& ranges : fills)
     sort_and_merge(ranges);
   return fills;

@@ -10,6 +10,7 @@
 
 #include "agent/base/rng.h"
 #include "agent/roce/headers.h"
+#include "testbed/rc/driver/lines.h"
 
 namespace weft::rc {
 namespace {
@@ -67,19 +68,17 @@ std::vector<MessageSpec> mixed_messages(std::uint64_t count, const std::vector<s
 
 Result<std::vector<MessageSpec>> parse_workload(std::string_view text, std::string_view where) {
   std::vector<MessageSpec> messages;
-  std::size_t line_number = 0;
-  while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
-    ++line_number;
-    if (line.empty()) continue;
-    auto message = parse_message(line);
-    if (!message) {
-      return fail(message.error().what, fmt::format("{}:{}", where, line_number),
-                  R"(one message a line: {"bytes":65536,"class":"pp","dscp":18})");
-    }
-    messages.push_back(std::move(*message));
-  }
+  const Status read =
+      for_each_line(text, where, [&](std::string_view line, const std::string& place) -> Status {
+        auto message = parse_message(line);
+        if (!message) {
+          return fail(message.error().what, place,
+                      R"(one message a line: {"bytes":65536,"class":"pp","dscp":18})");
+        }
+        messages.push_back(std::move(*message));
+        return {};
+      });
+  if (!read) return fail(read.error());
   if (messages.empty()) return fail("no messages", std::string(where));
   return messages;
 }
