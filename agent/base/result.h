@@ -1,5 +1,5 @@
-// agent/base: the few things every part of Weft shares: errors as values, big-endian bytes, units, seeded
-// randomness.
+// agent/base: the few things every part of Weft shares: errors as values, big-endian bytes, units, seeded randomness;
+// and for the programs clocks, files, signals.
 //
 // Errors are values. A fallible function returns Result<T>; the Error says what failed, where, and what the
 // operator can do about it, so that a message can be printed at the top without knowing how it came about.

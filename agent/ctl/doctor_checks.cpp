@@ -1,6 +1,5 @@
 #include "agent/ctl/doctor_checks.h"
 
-#include <array>
 #include <utility>
 
 #include <fmt/format.h>
@@ -9,16 +8,17 @@
 #include "agent/base/units.h"
 #include "agent/dataplane/umem.h"
 #include "agent/fec/symbol.h"
+#include "agent/roce/headers.h"
 #include "agent/wire/repair_list.h"
 #include "agent/wire/secrets.h"
 
 namespace weft::ctl {
 namespace {
 
-constexpr std::array<std::uint32_t, 5> kPathMtus = {4096, 2048, 1024, 512, 256};
-// Of the largest request: IPv6 40, UDP 8, BTH 12, RETH 16, immediate 4, ICRC 4.
-constexpr std::uint32_t kLargestHeaderBytes = 84;
-constexpr std::uint32_t kEthernetBytes = 14 + 2 * 4;  // with two VLAN tags
+// Of the largest request.
+constexpr std::size_t kLargestHeaderBytes = roce::kIpv6Bytes + roce::kUdpBytes + roce::kBthBytes +
+                                            roce::kRethBytes + roce::kImmBytes + roce::kIcrcBytes;
+constexpr std::size_t kLargestEthernetBytes = roce::kEthernetBytes + roce::kMaxVlanTags * roce::kVlanTagBytes;
 // Weft's frame memory at the shipped limits, roughly; below it a kernel that counts locked memory refuses.
 constexpr std::uint64_t kFrameMemoryBytes = std::uint64_t{128} << 20;
 
@@ -119,11 +119,12 @@ Findings check_ports(const control::Config& config, const std::filesystem::path&
 
 std::uint32_t largest_protected_pmtu(std::uint32_t wan_mtu_bytes) {
   const std::size_t body = wire::max_body_bytes(wan_mtu_bytes, true);
-  for (const std::uint32_t pmtu : kPathMtus) {
+  std::uint32_t largest = 0;
+  for (const std::uint32_t pmtu : roce::kPmtus) {
     const std::size_t symbol = fec::kSymbolLengthBytes + kLargestHeaderBytes + pmtu;
-    if (wire::repair_body_bytes(0, symbol) <= body) return pmtu;
+    if (wire::repair_body_bytes(0, symbol) <= body) largest = pmtu;
   }
-  return 0;
+  return largest;
 }
 
 Findings check_path_mtu(const control::Config& config, const dataplane::Features& features) {
@@ -137,7 +138,7 @@ Findings check_path_mtu(const control::Config& config, const dataplane::Features
   } else {
     out.push_back(ok(where, what));
   }
-  if (config.wan_mtu_bytes + kEthernetBytes > dataplane::kSingleChunkFrameBytes &&
+  if (config.wan_mtu_bytes + kLargestEthernetBytes > dataplane::kSingleChunkFrameBytes &&
       !features.has(dataplane::Feature::kScatterGather)) {
     out.push_back(warn(where,
                        fmt::format("frames over {} bytes pass unprotected on this kernel",

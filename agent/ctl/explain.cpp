@@ -195,7 +195,7 @@ void add_explain(CLI::App& app, Action& chosen) {
   command->add_option("--rtt", request->rtt, "Round trip, like 30ms")->required();
   command->add_option("--rate", request->rate, "What the class sends, at IP level, like 200mbit")->required();
   command->add_option("--pmtu", request->pmtu_bytes, "RoCE path MTU: payload of a full packet")
-      ->check(CLI::IsMember({256, 512, 1024, 2048, 4096}))
+      ->check(CLI::IsMember(std::vector<std::size_t>(roce::kPmtus.begin(), roce::kPmtus.end())))
       ->capture_default_str();
   command
       ->add_option("--mtu", request->mtu_bytes,

@@ -10,7 +10,7 @@ constexpr std::size_t kMaxFlowsPerAnnouncement = 24;
 // PSNs a READ request consumes depend on the path MTU, which the request does not tell. The largest gives the
 // fewest, and the response data is then at most 16 times that: far inside the epoch window for what an
 // endpoint may have outstanding.
-constexpr std::uint32_t kReadPmtuBytes = 4096;
+constexpr std::uint32_t kReadPmtuBytes = roce::kMaxPmtuBytes;
 
 std::uint32_t psns_of(const roce::PacketView& view) {
   if (view.op().operation != roce::Operation::kReadRequest) return 1;

@@ -10,8 +10,7 @@ namespace {
 
 using roce::Opcode;
 
-constexpr std::size_t kMaxPmtuBytes = 4096;
-constexpr std::array<std::uint8_t, kMaxPmtuBytes> kZeros{};
+constexpr std::array<std::uint8_t, roce::kMaxPmtuBytes> kZeros{};
 
 Opcode filled_opcode(const LoggedMessage& message, roce::Psn psn) {
   const bool last = message.is_last(psn);
@@ -45,7 +44,7 @@ roce::PacketPath packet_path(const PathHeaders& headers) {
   } else {
     path.tos = ip[1];
     path.ttl = ip[8];
-    path.dont_fragment = (ip[6] & 0x40) != 0;
+    path.dont_fragment = (load_be16(ip + 6) & roce::kIpv4DontFragment) != 0;
     path.src = roce::IpAddress::from_ipv4(ip + 12);
     path.dst = roce::IpAddress::from_ipv4(ip + 16);
     path.udp_source_port = load_be16(ip + roce::kIpv4Bytes);

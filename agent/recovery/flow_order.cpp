@@ -1,7 +1,5 @@
 #include "agent/recovery/flow_order.h"
 
-#include <array>
-
 namespace weft::recovery {
 namespace {
 
@@ -27,8 +25,7 @@ bool FlowOrder::gaps_count_before(const OrderFacts& facts) const {
 
 // A READ of unknown PMTU took one of five numbers of PSNs; the packet behind it tells which.
 void FlowOrder::accept_read_jump(Psn psn) {
-  constexpr std::array<std::uint16_t, 5> kPmtus{256, 512, 1024, 2048, 4096};
-  for (const std::uint16_t pmtu : kPmtus) {
+  for (const std::uint16_t pmtu : roce::kPmtus) {
     if (psn != read_psn_ + roce::packets_for(read_length_bytes_, pmtu)) continue;
     pmtu_bytes_ = pmtu;
     next_ = psn;

@@ -2,6 +2,8 @@
 
 #include <chrono>
 
+#include "agent/recovery/ordinal.h"
+
 namespace weft::recovery {
 namespace {
 
@@ -57,7 +59,7 @@ void ManifestSender::tick(Time now) {
 }
 
 void ManifestSender::on_covered(std::uint32_t ordinal) {
-  if (tail_end_ && static_cast<std::int32_t>(ordinal - *tail_end_) >= 0) tail_schedule_.stop();
+  if (tail_end_ && ordinal_distance(*tail_end_, ordinal) >= 0) tail_schedule_.stop();
 }
 
 std::optional<Time> ManifestSender::next_deadline() const {

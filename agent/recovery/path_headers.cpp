@@ -5,9 +5,6 @@
 namespace weft::recovery {
 namespace {
 
-constexpr std::uint8_t kEcnMask = 0x03;
-constexpr std::uint16_t kDontFragment = 0x4000;
-
 // Sum of 16-bit big-endian words (RFC 1071), unfolded. Words of eight bytes at a time in memory order: the
 // ones' complement sum does not mind the byte order as long as it is swapped back once.
 std::uint64_t ones_complement_sum(ByteView bytes) {
@@ -54,13 +51,14 @@ void PathHeaders::finish_frame(MutableByteView frame, std::uint16_t udp_destinat
   store_be16(udp + 4, static_cast<std::uint16_t>(udp_bytes));
   if (ipv6_) {
     store_be16(ip + 4, static_cast<std::uint16_t>(udp_bytes));
-    ip[1] = static_cast<std::uint8_t>(ip[1] & ~(kEcnMask << 4));  // the traffic class straddles two bytes
+    // The traffic class straddles two bytes.
+    ip[1] = static_cast<std::uint8_t>(ip[1] & ~(roce::kEcnMask << 4));
     store_udp_checksum(udp, ByteView(ip + 8, 32), udp_bytes);
   } else {
-    ip[1] = static_cast<std::uint8_t>(ip[1] & ~kEcnMask);
+    ip[1] = static_cast<std::uint8_t>(ip[1] & ~roce::kEcnMask);
     store_be16(ip + 2, static_cast<std::uint16_t>(udp_bytes + roce::kIpv4Bytes));
     store_be16(ip + 4, ip_id);
-    store_be16(ip + 6, kDontFragment);
+    store_be16(ip + 6, roce::kIpv4DontFragment);
     roce::fix_ipv4_checksum(ip);
     store_udp_checksum(udp, ByteView(ip + 12, 8), udp_bytes);
   }

@@ -6,18 +6,13 @@
 #include "agent/roce/headers.h"
 
 namespace weft::recovery {
-namespace {
-
-constexpr std::uint8_t kEcnMask = 0x03;
-constexpr std::uint8_t kEcnEct0 = 0x02;
-
-}  // namespace
 
 std::uint8_t rebuilt_tos(std::uint8_t path_tos, bool ce_seen) {
-  const std::uint8_t ecn = path_tos & kEcnMask;
+  const std::uint8_t ecn = path_tos & roce::kEcnMask;
   if (ecn == 0) return path_tos;  // not ECN-capable: never marked
   if (ce_seen) return path_tos | roce::kEcnCe;
-  return ecn == roce::kEcnCe ? static_cast<std::uint8_t>((path_tos & ~kEcnMask) | kEcnEct0) : path_tos;
+  return ecn == roce::kEcnCe ? static_cast<std::uint8_t>((path_tos & ~roce::kEcnMask) | roce::kEcnEct0)
+                             : path_tos;
 }
 
 std::optional<FrameId> rebuild_frame(FrameIo& io, const PathHeaders& path, ByteView ip_packet, bool ce_seen) {

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <utility>
 
+#include "agent/recovery/ordinal.h"
+
 namespace weft::recovery {
 namespace {
 
@@ -111,7 +113,7 @@ std::size_t RepairPacer::unsent_bytes() const {
 }
 
 void RepairPacer::on_covered(std::uint32_t ordinal) {
-  if (tail_ == nullptr || static_cast<std::int32_t>(ordinal - tail_->end_ordinal()) < 0) return;
+  if (tail_ == nullptr || ordinal_distance(tail_->end_ordinal(), ordinal) < 0) return;
   tail_schedule_.stop();
   drop(tail_);
 }

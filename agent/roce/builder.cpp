@@ -105,11 +105,11 @@ std::size_t build_lower_headers(MutableByteView out, const PacketPath& path, std
     std::copy_n(path.dst.bytes.begin(), 16, p + 24);
     p += kIpv6Bytes;
   } else {
-    p[0] = 0x45;
+    p[0] = kIpv4NoOptions;
     p[1] = path.tos;
     store_be16(p + 2, static_cast<std::uint16_t>(kIpv4Bytes + udp_bytes));
     store_be16(p + 4, path.ip_id);
-    store_be16(p + 6, path.dont_fragment ? 0x4000 : 0);
+    store_be16(p + 6, path.dont_fragment ? kIpv4DontFragment : 0);
     p[8] = path.ttl;
     p[9] = kIpProtocolUdp;
     std::copy_n(path.src.bytes.begin(), 4, p + 12);

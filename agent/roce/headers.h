@@ -2,6 +2,7 @@
 // 17; annex A17 for RoCEv2). Decoded values are host-endian.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +15,11 @@ namespace weft::roce {
 
 inline constexpr std::uint16_t kRoceUdpPort = 4791;  // IANA: RoCEv2 destination port
 
-inline constexpr std::uint8_t kEcnCe = 3;  // ECN field: congestion experienced (RFC 3168)
+// ECN field of the ToS byte (RFC 3168).
+inline constexpr std::uint8_t kEcnMask = 3;
+inline constexpr std::uint8_t kEcnEct1 = 1;  // ECN-capable transport
+inline constexpr std::uint8_t kEcnEct0 = 2;
+inline constexpr std::uint8_t kEcnCe = 3;  // congestion experienced
 
 inline constexpr std::size_t kEthernetBytes = 14;
 inline constexpr std::size_t kVlanTagBytes = 4;
@@ -37,6 +42,14 @@ inline constexpr std::uint16_t kEtherTypeIpv4 = 0x0800;
 inline constexpr std::uint16_t kEtherTypeIpv6 = 0x86dd;
 inline constexpr std::uint16_t kEtherTypeVlan = 0x8100;    // 802.1Q
 inline constexpr std::uint16_t kEtherTypeVlanAd = 0x88a8;  // 802.1ad, outer tag
+constexpr bool is_vlan(std::uint16_t ether_type) {
+  return ether_type == kEtherTypeVlan || ether_type == kEtherTypeVlanAd;
+}
+
+inline constexpr std::uint8_t kIpv4NoOptions = 0x45;  // first byte: version 4, five words of header
+// Of the 16 bits behind the IP identification.
+inline constexpr std::uint16_t kIpv4DontFragment = 0x4000;
+inline constexpr std::uint16_t kIpv4FragmentMask = 0x3fff;  // more fragments, and the offset
 inline constexpr std::uint8_t kIpProtocolUdp = 17;
 
 // Extended headers in the order they stand on the wire, with their sizes.
@@ -134,8 +147,10 @@ constexpr std::uint32_t packets_for(std::uint32_t message_bytes, std::uint32_t p
   return message_bytes == 0 ? 1 : (message_bytes - 1) / pmtu_bytes + 1;
 }
 
-constexpr bool is_pmtu(std::uint32_t bytes) {
-  return bytes == 256 || bytes == 512 || bytes == 1024 || bytes == 2048 || bytes == 4096;
-}
+// Every path MTU there is: payload bytes of a full packet.
+inline constexpr std::array<std::uint16_t, 5> kPmtus{256, 512, 1024, 2048, 4096};
+inline constexpr std::uint16_t kMaxPmtuBytes = kPmtus.back();
+
+constexpr bool is_pmtu(std::uint32_t bytes) { return std::ranges::find(kPmtus, bytes) != kPmtus.end(); }
 
 }  // namespace weft::roce

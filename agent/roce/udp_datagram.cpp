@@ -7,7 +7,7 @@ std::optional<UdpDatagram> UdpDatagram::parse(ByteView frame, std::size_t wire_b
   UdpDatagram datagram;
   std::uint16_t ether_type = load_be16(frame.data() + kEthernetBytes - 2);
   ByteView rest = frame.subspan(kEthernetBytes);
-  while (ether_type == kEtherTypeVlan || ether_type == kEtherTypeVlanAd) {
+  while (is_vlan(ether_type)) {
     if (datagram.vlans.count == kMaxVlanTags || rest.size() < kVlanTagBytes) return std::nullopt;
     datagram.vlans.tags[datagram.vlans.count++] = {ether_type, load_be16(rest.data())};
     ether_type = load_be16(rest.data() + 2);
@@ -40,10 +40,7 @@ bool UdpDatagram::read_ip(ByteView ip_packet, std::size_t wire_bytes) {
     src = IpAddress::from_ipv6(ip + 8);
     dst = IpAddress::from_ipv6(ip + 24);
   } else {
-    constexpr std::uint16_t kMoreFragmentsOrOffset = 0x3fff;
-    constexpr std::uint8_t kVersion4NoOptions = 0x45;
-    if (ip[0] != kVersion4NoOptions || ip[9] != kIpProtocolUdp ||
-        (load_be16(ip + 6) & kMoreFragmentsOrOffset) != 0) {
+    if (ip[0] != kIpv4NoOptions || ip[9] != kIpProtocolUdp || (load_be16(ip + 6) & kIpv4FragmentMask) != 0) {
       return false;
     }
     ip_bytes = load_be16(ip + 2);

@@ -7,10 +7,6 @@ namespace {
 
 using Rejected = tl::unexpected<Reject>;
 
-bool is_vlan(std::uint16_t ether_type) {
-  return ether_type == kEtherTypeVlan || ether_type == kEtherTypeVlanAd;
-}
-
 }  // namespace
 
 std::string_view describe(Reject reject) {
@@ -104,7 +100,7 @@ tl::expected<void, Reject> PacketView::parse_l3(ByteView captured, std::size_t w
     if (ip[0] >> 4 != 4 || (ip[0] & 15) < 5) return Rejected(Reject::kBadIpHeader);
     ip_total_bytes = load_be16(ip + 2);
     protocol = ip[9];
-    if ((load_be16(ip + 6) & 0x3fff) != 0) return Rejected(Reject::kFragment);  // MF or an offset
+    if ((load_be16(ip + 6) & kIpv4FragmentMask) != 0) return Rejected(Reject::kFragment);
     if ((ip[0] & 15) > 5) return Rejected(Reject::kIpOptions);
   }
   if (protocol != kIpProtocolUdp) return Rejected(Reject::kNotUdp);

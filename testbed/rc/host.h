@@ -59,7 +59,7 @@ class Host {
   const Counters& counters() const { return counters_; }
 
   // Ethernet, two VLAN tags, IPv6 and the largest RoCE headers around the largest PMTU.
-  static constexpr std::size_t kLargestFrameBytes = 4096 + 160;
+  static constexpr std::size_t kLargestFrameBytes = roce::kMaxPmtuBytes + 160;
 
  private:
   struct Qp {

@@ -121,7 +121,7 @@ void define_options(CLI::App& command, Role role, Arguments& arguments) {
   command.add_option("--op", arguments.op, "write-imm, write, send or read");
   command.add_option("--qps", arguments.qps, "messages in flight")->check(CLI::Range(1U, kMostSlots));
   command.add_option("--pmtu", arguments.pmtu, "path MTU of the queue pairs in bytes")
-      ->check(CLI::IsMember({256, 512, 1024, 2048, 4096}));
+      ->check(CLI::IsMember(std::vector<std::uint32_t>(roce::kPmtus.begin(), roce::kPmtus.end())));
   command.add_option("--rate", arguments.rate, "the pacer all queue pairs share, at IP level");
   command.add_option("--window", arguments.window, "unacknowledged payload per queue pair");
   command.add_option("--timeout", arguments.timeout, "local ACK timeout");
