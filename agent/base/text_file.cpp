@@ -8,6 +8,8 @@ namespace weft {
 
 Result<std::string> read_text_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
+  // Copying nothing counts as a failure of the stream; of an empty file it is none.
+  if (file && file.peek() == std::ifstream::traits_type::eof() && !file.bad()) return std::string();
   std::ostringstream text;
   if (!file || !(text << file.rdbuf())) return fail_errno("cannot read", path, "does the file exist?");
   return text.str();

@@ -8,6 +8,7 @@
 
 namespace weft {
 
+// Every byte of it; an empty file is no error.
 Result<std::string> read_text_file(const std::string& path);
 
 // Replaces the file; "-" is standard output.

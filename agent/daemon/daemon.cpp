@@ -1,7 +1,6 @@
 #include "agent/daemon/daemon.h"
 
 #include <csignal>
-#include <ctime>
 
 #include <nlohmann/json.hpp>
 #include <poll.h>
@@ -9,6 +8,8 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 
+#include "agent/base/clock.h"
+#include "agent/base/text_file.h"
 #include "agent/daemon/assembly.h"
 #include "agent/daemon/flow_report.h"
 #include "agent/daemon/log.h"
@@ -24,12 +25,6 @@ constexpr Nanoseconds kFlowIdleLimit = std::chrono::minutes(10);
 constexpr Nanoseconds kSweepPeriod = std::chrono::seconds(10);
 // A data-path thread that takes longer than this to come to an errand is not running.
 constexpr Nanoseconds kErrandPatience = std::chrono::seconds(1);
-
-Nanoseconds monotonic_now() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return std::chrono::seconds(now.tv_sec) + Nanoseconds(now.tv_nsec);
-}
 
 // Blocked here, so blocked in every thread that starts later; read from the descriptor.
 Result<UniqueFd> take_signals() {
@@ -129,7 +124,7 @@ Status Daemon::run() {
   if (options_.stats_path.empty()) return {};
   const auto counted = statistics();
   if (!counted) return fail(counted.error());
-  return write_file(options_.stats_path, counted->dump(2));
+  return write_text_file(options_.stats_path, counted->dump(2) + "\n");
 }
 
 Result<nlohmann::json> Daemon::statistics() {

@@ -1,8 +1,8 @@
 #include "agent/daemon/notifier.h"
 
-#include <ctime>
-
 #include <systemd/sd-daemon.h>
+
+#include "agent/base/clock.h"
 
 namespace weft::daemon {
 
@@ -15,10 +15,8 @@ void Notifier::ready(const std::string& status) { sd_notifyf(0, "READY=1\nSTATUS
 
 void Notifier::reloading() {
   // Type=notify-reload wants the time of the reload (systemd 253).
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  const auto now_us = static_cast<long long>(now.tv_sec) * 1'000'000 + now.tv_nsec / 1000;
-  sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%lld", now_us);
+  const auto now = std::chrono::duration_cast<std::chrono::microseconds>(monotonic_now());
+  sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%lld", static_cast<long long>(now.count()));
 }
 
 void Notifier::stopping() { sd_notify(0, "STOPPING=1"); }

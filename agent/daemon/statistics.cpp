@@ -1,7 +1,5 @@
 #include "agent/daemon/statistics.h"
 
-#include <fstream>
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -128,14 +126,6 @@ Result<json> statistics_json(dataplane::Datapath& datapath,
                {{"learned", control.flows_learned.learned},
                 {"refused", control.flows_learned.refused},
                 {"forgotten", control.flows_learned.forgotten}}}};
-}
-
-Status write_file(const std::string& path, const std::string& text) {
-  std::ofstream file(path);
-  file << text << '\n';
-  file.close();
-  if (!file) return fail_errno("cannot write", path);
-  return {};
 }
 
 }  // namespace weft::daemon

@@ -33,6 +33,4 @@ Result<nlohmann::json> statistics_json(dataplane::Datapath& datapath,
                                        const std::vector<RepairProcessor::PeerReport>& peers,
                                        const recovery::PolicyTable& policy, const ControlCounts& control);
 
-Status write_file(const std::string& path, const std::string& text);
-
 }  // namespace weft::daemon

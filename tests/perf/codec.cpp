@@ -13,13 +13,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <functional>
 #include <vector>
 
 #include <isa-l/erasure_code.h>
 #include <nlohmann/json.hpp>
 
+#include "agent/base/clock.h"
 #include "agent/base/rng.h"
 #include "agent/fec/block_decoder.h"
 #include "agent/fec/block_encoder.h"
@@ -41,9 +41,7 @@ constexpr double kSecondsPerRound = 0.01;
 constexpr std::size_t kTableBytesPerCoefficient = 32;
 
 double cpu_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+  return std::chrono::duration<double>(weft::clock_now(CLOCK_THREAD_CPUTIME_ID)).count();
 }
 
 // Source bytes per second of CPU time; `work` handles one block, by its number.

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <optional>
 #include <vector>
 
@@ -20,6 +19,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "agent/base/clock.h"
 #include "agent/base/unique_fd.h"
 #include "sink.skel.h"
 #include "tests/perf/answering_peer.h"
@@ -35,12 +35,6 @@ constexpr int kTickMilliseconds = 2;
 [[noreturn]] void die(const char* what) {
   std::perror(what);
   std::exit(1);
-}
-
-weft::Nanoseconds now() {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
 // Per-CPU counts summed up by bucket, and cleared.
@@ -76,7 +70,7 @@ std::size_t percentile(const std::vector<std::uint64_t>& buckets, double fractio
 int hand_to_peer(void* peer, void* data, std::size_t /*bytes*/) {
   const auto& arrived = *static_cast<const control_frame*>(data);
   weft::Bytes frame(arrived.bytes, arrived.bytes + arrived.length);
-  if (peer != nullptr) static_cast<AnsweringPeer*>(peer)->receive(frame, now());
+  if (peer != nullptr) static_cast<AnsweringPeer*>(peer)->receive(frame, weft::monotonic_now());
   return 0;
 }
 
@@ -135,7 +129,7 @@ int main(int argc, char** argv) {
     // As often without a peer: the core is the source's, too.
     poll(&input, 1, kTickMilliseconds);
     ring_buffer__consume(control);
-    if (peer) peer->tick(seen.frames, now());
+    if (peer) peer->tick(seen.frames, weft::monotonic_now());
     if (input.revents == 0) continue;
     char line[64];
     if (read(STDIN_FILENO, line, sizeof(line)) <= 0) break;

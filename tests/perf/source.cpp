@@ -8,12 +8,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <string>
 
 #include <bpf/bpf.h>
 #include <sys/mman.h>
 
+#include "agent/base/clock.h"
 #include "agent/base/unique_fd.h"
 #include "agent/dataplane/xsk_socket.h"
 #include "agent/roce/builder.h"
@@ -35,11 +35,7 @@ constexpr double kMaxOwed = 16;
 // With nothing arriving for this long what is under way is lost.
 constexpr std::uint64_t kLostAfterNs = 20'000'000;
 
-std::uint64_t now_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(now.tv_nsec);
-}
+std::uint64_t now_ns() { return static_cast<std::uint64_t>(monotonic_now().count()); }
 
 template <class T>
 T must(Result<T> result) {

@@ -11,8 +11,12 @@
 namespace weft {
 namespace {
 
+std::filesystem::path scratch_path() {
+  return std::filesystem::temp_directory_path() / ("weft-text-" + std::to_string(::getpid()));
+}
+
 TEST(TextFile, IsReadAsItWasWritten) {
-  const auto path = std::filesystem::temp_directory_path() / ("weft-text-" + std::to_string(::getpid()));
+  const auto path = scratch_path();
   const std::string text("two\r\nlines\0and no end", 23);
   ASSERT_TRUE(write_text_file(path.string(), "longer than what replaces it, by a little"));
   ASSERT_TRUE(write_text_file(path.string(), text));
@@ -22,7 +26,21 @@ TEST(TextFile, IsReadAsItWasWritten) {
   EXPECT_EQ(*read, text);
 }
 
+TEST(TextFile, EmptyIsNoError) {
+  const auto path = scratch_path();
+  ASSERT_TRUE(write_text_file(path.string(), ""));
+  const auto read = read_text_file(path.string());
+  std::filesystem::remove(path);
+  ASSERT_TRUE(read) << read.error().to_string();
+  EXPECT_EQ(*read, "");
+}
+
 TEST(TextFile, ErrorsNameThePath) {
+  const std::string folder = std::filesystem::temp_directory_path().string();
+  const auto not_a_file = read_text_file(folder);
+  ASSERT_FALSE(not_a_file);
+  EXPECT_EQ(not_a_file.error().where, folder);
+  EXPECT_EQ(not_a_file.error().code, EISDIR);
   const auto read = read_text_file("/nowhere/at/all");
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().where, "/nowhere/at/all");
