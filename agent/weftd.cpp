@@ -17,7 +17,7 @@ namespace {
 
 using namespace weft;
 
-int run(const daemon::DaemonOptions& options, const std::vector<std::string>& missing, bool check_only) {
+int run(const daemon::DaemonOptions& options, const std::vector<std::string>& missing) {
   auto config = control::load_config(options.config_path);
   if (!config) {
     daemon::log_error(config.error());
@@ -26,10 +26,6 @@ int run(const daemon::DaemonOptions& options, const std::vector<std::string>& mi
   if (const Status keys = daemon::check_key_files(*config); !keys) {
     daemon::log_error(keys.error());
     return kExitUsage;
-  }
-  if (check_only) {
-    std::cout << options.config_path << ": good\n";
-    return kExitOk;
   }
   dataplane::Features features = dataplane::Features::probe();
   for (const std::string& name : missing) {
@@ -59,7 +55,6 @@ int main(int argc, char** argv) try {
   CLI::App app("The Weft agent: repairs RoCEv2 loss between datacenters", "weftd");
   app.set_version_flag("--version", std::string(kVersion));
   daemon::DaemonOptions options{.config_path = "/etc/weft/weftd.toml", .stats_path = {}, .fill_log_path = {}};
-  bool check_only = false;
   bool debug = false;
   std::vector<std::string> missing;
   std::vector<std::string> feature_names;
@@ -71,8 +66,6 @@ int main(int argc, char** argv) try {
   app.add_option(
       "--fill-log", options.fill_log_path,
       "write every filled range to this file, begun anew at each start, as JSON Lines (weft-fill/1)");
-  app.add_flag("--check", check_only,
-               "read the configuration and its key files, say whether they are good, exit");
   app.add_flag("--debug", debug, "log more");
   app.add_option("--pretend-missing", missing, "behave as if the kernel lacked this feature, for tests")
       ->check(CLI::IsMember(feature_names));
@@ -82,7 +75,7 @@ int main(int argc, char** argv) try {
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
   }
   daemon::set_up_log(debug);
-  return run(options, missing, check_only);
+  return run(options, missing);
 } catch (const std::exception& error) {
   std::cerr << "weftd: " << error.what() << '\n';
   return weft::kExitFailed;

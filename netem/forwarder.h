@@ -54,7 +54,7 @@ class Forwarder {
   const DirectionCounters& counters(Direction direction) const { return paths_[index(direction)].counters; }
   EmulatorDrops drops();
   const Lateness& lateness() const { return lateness_; }
-  bool realtime() const { return realtime_; }       // whether the machine granted real-time priority
+  bool realtime() const { return realtime_; }       // false: the machine did not grant real-time priority
   Nanoseconds started() const { return started_; }  // CLOCK_MONOTONIC
   Nanoseconds elapsed() const { return elapsed_; }
 

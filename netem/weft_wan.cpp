@@ -142,15 +142,13 @@ ordered_json report(Forwarder& forwarder, std::uint64_t seed) {
         {"transmit", drops.transmit},
         {"too_long", drops.too_long},
         {"no_memory", drops.no_memory}}},
+      {"realtime", forwarder.realtime()},
       {"late_us", {{"p50", late.quantile_us(0.5)}, {"p99", late.quantile_us(0.99)}, {"max", late.max_us()}}},
       {"forward", report(forwarder.counters(Direction::kForward))},
       {"reverse", report(forwarder.counters(Direction::kReverse))}};
 }
 
-int complain(const Error& error, ExitCode code) {
-  fmt::print(stderr, "weft-wan: {}\n", error.to_string());
-  return code;
-}
+ExitCode complain(const Error& error, ExitCode code) { return weft::complain("weft-wan", error, code); }
 
 int emulate(const Arguments& arguments) {
   const auto overrides = overrides_of(arguments);

@@ -2,7 +2,6 @@
 // are portable but its distributions are not, and a test that prints its seed must be repeatable anywhere.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 
 namespace weft {
@@ -45,9 +44,6 @@ class Rng {
   std::uint64_t between(std::uint64_t low, std::uint64_t high) { return low + below(high - low + 1); }
 
   bool chance(double probability) { return uniform() < probability; }
-
-  // Exponential with the given mean.
-  double exponential(double mean) { return -mean * std::log1p(-uniform()); }
 
   // An independent stream: same seed and different label give unrelated numbers.
   static Rng stream(std::uint64_t seed, std::uint64_t label) {

@@ -42,15 +42,6 @@ constexpr std::array kByteUnits{
 // 2^62: products stay exact enough and fit a signed 64-bit count of any base unit.
 constexpr double kLargest = 4.6e18;
 
-std::string format_with(double value, std::span<const Unit> units) {
-  for (auto unit = units.rbegin(); unit != units.rend(); ++unit) {
-    const double scaled = value / unit->factor;
-    if (scaled >= 1 && scaled * 1000 == std::floor(scaled * 1000))
-      return fmt::format("{}{}", scaled, unit->suffix);
-  }
-  return fmt::format("{}{}", value, units.front().suffix);
-}
-
 }  // namespace
 
 Result<std::uint64_t> parse_rate(std::string_view text) {
@@ -79,13 +70,16 @@ Result<std::uint64_t> parse_bytes(std::string_view text) {
       });
 }
 
-std::string format_rate(std::uint64_t bits_per_second) {
-  return format_with(static_cast<double>(bits_per_second), kRateUnits);
-}
-
 std::string format_duration(Nanoseconds duration) {
   if (duration == Nanoseconds{0}) return "0";
-  return format_with(static_cast<double>(duration.count()), std::span(kTimeUnits).first(4));
+  const auto nanoseconds = static_cast<double>(duration.count());
+  const auto units = std::span(kTimeUnits).first(4);
+  for (auto unit = units.rbegin(); unit != units.rend(); ++unit) {
+    const double scaled = nanoseconds / unit->factor;
+    if (scaled >= 1 && scaled * 1000 == std::floor(scaled * 1000))
+      return fmt::format("{}{}", scaled, unit->suffix);
+  }
+  return fmt::format("{}{}", nanoseconds, units.front().suffix);
 }
 
 }  // namespace weft

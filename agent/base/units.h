@@ -22,8 +22,7 @@ Result<Nanoseconds> parse_duration(std::string_view text);
 // "65536", "64k", "64kib", "4m", "4mib", "1g": bytes; suffixes are powers of 1024.
 Result<std::uint64_t> parse_bytes(std::string_view text);
 
-// The shortest form parse_rate / parse_duration read back to the same value.
-std::string format_rate(std::uint64_t bits_per_second);
+// The shortest form parse_duration reads back to the same value.
 std::string format_duration(Nanoseconds duration);
 
 }  // namespace weft

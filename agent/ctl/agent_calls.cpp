@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "agent/base/exit_code.h"
 #include "agent/control/api.h"
 #include "agent/control/config.h"
 
@@ -33,10 +32,7 @@ std::shared_ptr<Call> add_call(CLI::App& command, std::string_view name) {
 
 int perform(const Call& call, void (*print)(const json& result)) {
   const auto result = control::call_agent(call.socket, call.request);
-  if (!result) {
-    std::cerr << "weftctl: " << result.error().to_string() << '\n';
-    return kExitFailed;
-  }
+  if (!result) return complain(result.error(), kExitFailed);
   if (call.as_json) {
     std::cout << result->dump(2) << '\n';
   } else {

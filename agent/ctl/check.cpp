@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "agent/base/exit_code.h"
 #include "agent/control/config.h"
 #include "agent/daemon/assembly.h"
 
@@ -25,13 +24,10 @@ std::string agreement(const control::Config& config) {
 
 int check(const std::string& path) {
   const auto config = control::load_config(path);
-  const Status keys = config ? daemon::check_key_files(*config) : Status();
-  if (config && keys) {
-    std::cout << path << ": good\n" << agreement(*config);
-    return kExitOk;
-  }
-  std::cerr << (config ? keys.error() : config.error()).to_string() << '\n';
-  return kExitUsage;
+  if (!config) return complain(config.error(), kExitUsage);
+  if (const Status keys = daemon::check_key_files(*config); !keys) return complain(keys.error(), kExitUsage);
+  std::cout << path << ": good\n" << agreement(*config);
+  return kExitOk;
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "agent/base/exit_code.h"
 #include "agent/ctl/capture_file.h"
 #include "agent/ctl/packet_report.h"
 #include "agent/wire/secrets.h"
@@ -53,18 +52,15 @@ Status decode(const DecodeOptions& options) {
 void add_decode(CLI::App& app, Action& chosen) {
   CLI::App* command = app.add_subcommand("decode", "Say what the packets of a capture file are");
   const auto options = std::make_shared<DecodeOptions>();
-  command->add_option("FILE", options->path, "A pcap or pcapng file; - reads standard input")->required();
+  command->add_option("FILE", options->path, "a pcap or pcapng file; - reads standard input")->required();
   command->add_option(
       "--key-file", options->key_files,
-      "Key of a pair of agents: says of their packets whether they are authentic; repeatable");
+      "key of a pair of agents: says of their packets whether they are authentic; repeatable");
   command->add_flag("--json", options->json, "JSON Lines: one object per packet");
   command->callback([options, &chosen] {
     chosen = [options] {
       const auto done = decode(*options);
-      if (done) return int{kExitOk};
-      static_cast<void>(std::fflush(stdout));  // what was decoded comes before the message
-      static_cast<void>(std::fprintf(stderr, "weftctl: %s\n", done.error().to_string().c_str()));
-      return int{kExitFailed};
+      return done ? kExitOk : complain(done.error(), kExitFailed);
     };
   });
 }

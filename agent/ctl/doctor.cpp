@@ -10,7 +10,6 @@
 #include <nlohmann/json.hpp>
 #include <sys/resource.h>
 
-#include "agent/base/exit_code.h"
 #include "agent/ctl/doctor_checks.h"
 
 namespace weft::ctl {
@@ -63,10 +62,7 @@ void print_json(const Findings& findings) {
 
 int run(const Visit& visit) {
   const auto config = control::load_config(visit.config_path);
-  if (!config) {
-    std::cerr << config.error().to_string() << '\n';
-    return kExitUsage;
-  }
+  if (!config) return complain(config.error(), kExitUsage);
   dataplane::Features features = dataplane::Features::probe();
   for (const std::string& name : visit.missing)
     features.pretend_missing(*dataplane::find_feature(name));

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "agent/base/exit_code.h"
 #include "agent/base/units.h"
 #include "agent/control/policy_file.h"
 #include "agent/recovery/hold_bound.h"
@@ -152,10 +151,7 @@ Result<Situation> understand(const Request& request) {
 
 int run(const Request& request) {
   const auto situation = understand(request);
-  if (!situation) {
-    std::cerr << "weftctl: " << situation.error().to_string() << '\n';
-    return kExitUsage;
-  }
+  if (!situation) return complain(situation.error(), kExitUsage);
   const json answer = explain(situation->policy, situation->tag, situation->path, situation->stream);
   if (request.as_json) {
     std::cout << answer.dump() << '\n';
@@ -181,19 +177,19 @@ void add_explain(CLI::App& app, Action& chosen) {
   CLI::App* command = app.add_subcommand(
       "explain", "Show which code a policy's class gets on a path, what it costs and leaves lost");
   const auto request = std::make_shared<Request>();
-  command->add_option("--policy", request->policy_path, "Policy file")->required();
-  command->add_option("--class", request->class_name, "Class of the policy")->required();
-  command->add_option("--level", request->level, "Level of the class")
+  command->add_option("--policy", request->policy_path, "policy file")->required();
+  command->add_option("--class", request->class_name, "class of the policy")->required();
+  command->add_option("--level", request->level, "level of the class")
       ->check(CLI::Range(0U, static_cast<unsigned>(recovery::kLevels - 1)))
       ->capture_default_str();
-  command->add_option("--loss", request->loss, "Fraction of packets lost")
+  command->add_option("--loss", request->loss, "fraction of packets lost")
       ->check(CLI::Range(0.0, 0.5))
       ->required();
-  command->add_option("--burst", request->burst, "Mean run of lost packets; 1: independent losses")
+  command->add_option("--burst", request->burst, "mean run of lost packets; 1: independent losses")
       ->check(CLI::Range(1.0, 1e4))
       ->capture_default_str();
-  command->add_option("--rtt", request->rtt, "Round trip, like 30ms")->required();
-  command->add_option("--rate", request->rate, "What the class sends, at IP level, like 200mbit")->required();
+  command->add_option("--rtt", request->rtt, "round trip, like 30ms")->required();
+  command->add_option("--rate", request->rate, "what the class sends, at IP level, like 200mbit")->required();
   command->add_option("--pmtu", request->pmtu_bytes, "RoCE path MTU: payload of a full packet")
       ->check(CLI::IsMember(std::vector<std::size_t>(roce::kPmtus.begin(), roce::kPmtus.end())))
       ->capture_default_str();
@@ -201,10 +197,10 @@ void add_explain(CLI::App& app, Action& chosen) {
       ->add_option("--mtu", request->mtu_bytes,
                    "IP MTU of the WAN; otherwise 1500, or 9000 where that is too small")
       ->check(CLI::Range(576, 65535));
-  command->add_option("--endpoint-timeout", request->endpoint_timeout, "Local ACK timeout of the endpoints")
+  command->add_option("--endpoint-timeout", request->endpoint_timeout, "local ACK timeout of the endpoints")
       ->capture_default_str();
-  command->add_flag("--ipv6", request->ipv6, "Over IPv6");
-  command->add_flag("--json", request->as_json, "Print one JSON object");
+  command->add_flag("--ipv6", request->ipv6, "over IPv6");
+  command->add_flag("--json", request->as_json, "print one JSON object");
   command->callback([&chosen, request] { chosen = [request] { return run(*request); }; });
 }
 

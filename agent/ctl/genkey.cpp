@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/base/exit_code.h"
 #include "agent/wire/secrets.h"
 
 namespace weft::ctl {
@@ -13,10 +12,7 @@ namespace {
 
 int genkey() {
   const auto key = wire::generate_key();
-  if (!key) {
-    static_cast<void>(std::fprintf(stderr, "weftctl: %s\n", key.error().to_string().c_str()));
-    return kExitFailed;
-  }
+  if (!key) return complain(key.error(), kExitFailed);
   struct stat out {};
   if (::fstat(STDOUT_FILENO, &out) == 0 && S_ISREG(out.st_mode) && (out.st_mode & 077) != 0) {
     static_cast<void>(
@@ -25,8 +21,7 @@ int genkey() {
                    stderr));
   }
   if (std::puts(key->c_str()) >= 0 && std::fflush(stdout) == 0) return kExitOk;
-  static_cast<void>(std::fputs("weftctl: cannot write to standard output\n", stderr));
-  return kExitFailed;
+  return complain(fail_errno("cannot write", "standard output").value(), kExitFailed);
 }
 
 }  // namespace

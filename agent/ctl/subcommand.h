@@ -6,10 +6,14 @@
 
 #include <CLI/CLI.hpp>
 
+#include "agent/base/exit_code.h"
+
 namespace weft::ctl {
 
 // What the chosen subcommand does once the whole command line has been read; returns the exit status. A
 // subcommand's callback sets it.
 using Action = std::function<int()>;
+
+inline ExitCode complain(const Error& error, ExitCode code) { return weft::complain("weftctl", error, code); }
 
 }  // namespace weft::ctl

@@ -45,7 +45,6 @@ class FillBudget {
     message.filled_bytes -= std::min(bytes, message.filled_bytes);
   }
 
-  std::uint64_t delivered_bytes() const { return delivered_bytes_; }
   std::uint64_t filled_bytes() const { return filled_bytes_; }
 
  private:

@@ -46,7 +46,6 @@ class RepairPacer {
   // Gives up the group that is kept although it has been sent, so that it can be used again; false when there
   // is none.
   bool give_up_tail();
-  std::size_t queued_groups() const { return queue_.size(); }
   // About how much what is queued will take on the WAN.
   std::size_t unsent_bytes() const;
 

@@ -55,8 +55,6 @@ class WeftSender {
   }
   // Every source packet that came from the peer.
   void note_source_received(std::size_t ip_bytes) { control_.earn(ip_bytes); }
-  // Of the newest data frame towards the peer.
-  const PathHeaders& newest_path() const { return path_; }
 
   std::size_t wan_mtu_bytes() const { return wan_mtu_bytes_; }
 

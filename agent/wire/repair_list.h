@@ -38,7 +38,6 @@ class RepairListBuilder {
     return entry_count_ * kListEntryBytes + symbols_.size() * kListSymbolBytes;
   }
   std::size_t entry_count() const { return entry_count_; }
-  std::size_t symbol_count() const { return symbols_.size(); }
 
   // Writes encoded_bytes() bytes; returns that.
   std::size_t encode(MutableByteView out) const;

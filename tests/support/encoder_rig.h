@@ -55,10 +55,6 @@ class EncoderRig {
     wan();
     wan_ = {};
   }
-  // Keeps nothing of what is sent (for runs too long to record).
-  void discard_wan() {
-    pool.set_sink([](recovery::Port, recovery::FrameId, ByteView) {});
-  }
 
   recovery::Time now() const { return now_; }
   std::uint64_t count(recovery::Event event) const { return counters.total(event); }

@@ -104,7 +104,8 @@ void define_options(CLI::App& command, Role role, Arguments& arguments) {
   command.add_option("--peer", arguments.peer, "the other end's")->required();
   command.add_option("--peer-mac", arguments.peer_mac, "next hop's Ethernet address")->required();
   command.add_option("--vlan", arguments.vlans, "VID[:PCP]; twice for an outer and an inner tag")
-      ->expected(1, 2);
+      ->expected(1, 2)
+      ->default_str("");
   auto* messages = command.add_option("--messages", arguments.messages, "number of messages")
                        ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{100'000'000}));
   auto* sizes = command.add_option("--message-bytes", arguments.message_bytes, "sizes, equally many of each")

@@ -24,10 +24,7 @@ namespace {
 // How late a wake-up may be made up for by sending faster: scheduling on a busy machine, not more.
 constexpr Nanoseconds kPacerCatchUp = std::chrono::milliseconds(4);
 
-int complain(const Error& error, ExitCode code) {
-  fmt::print(stderr, "weft-roce: {}\n", error.to_string());
-  return code;
-}
+ExitCode complain(const Error& error, ExitCode code) { return weft::complain("weft-roce", error, code); }
 
 Result<DeclaredFills> declared_fills(const Options& options, const Plan& plan) {
   if (options.fill_log.empty()) return DeclaredFills(plan.messages.size());

@@ -30,9 +30,6 @@ TEST(Units, RefusesWhatHasNoUnitOrNoMeaning) {
 }
 
 TEST(Units, WritesWhatItReadsBack) {
-  for (const char* text : {"200mbit", "1.5gbit", "64kbit", "1bit"}) {
-    EXPECT_EQ(format_rate(parse_rate(text).value()), text);
-  }
   for (const char* text : {"67ms", "1.5s", "30us", "1ns", "0"}) {
     EXPECT_EQ(format_duration(parse_duration(text).value()), text);
   }

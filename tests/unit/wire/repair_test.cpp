@@ -97,7 +97,7 @@ TEST(RepairList, SaysWhenItIsFull) {
   EXPECT_TRUE(bytes.add(source(1, 5)));
   EXPECT_TRUE(bytes.add(source(1, 6)));
   EXPECT_FALSE(bytes.add(source(1, 7)));
-  EXPECT_EQ(bytes.symbol_count(), 2U);
+  EXPECT_EQ(bytes.encoded_bytes(), kListEntryBytes + 2 * kListSymbolBytes);
   bytes.clear();
   EXPECT_EQ(bytes.encoded_bytes(), 0U);
   EXPECT_TRUE(bytes.add(source(1, 7)));
