@@ -5,7 +5,8 @@
 //   {"command": "mode", "mode": "bypass"}    {"ok": false, "error": {"what", "where", "hint"}}
 //
 // Commands: status (what weftd --stats writes, and the mode), flows (agent/daemon/flow_report.h), reload, mode (until
-// the next reload). The socket belongs to the user the agent runs as, mode 0600, and the agent asks the kernel who is calling: root and that user are answered.
+// the next reload). The socket belongs to the user the agent runs as, mode 0600, and the agent asks the kernel who is
+// calling: root and that user are answered.
 #pragma once
 
 #include <string>

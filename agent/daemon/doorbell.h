@@ -1,5 +1,5 @@
-// How a data-path thread wakes the control thread: an eventfd in the control thread's poll(). Rung by any thread, without
-// waiting; answered by the control thread. Many rings are one.
+// How a data-path thread wakes the control thread: an eventfd in the control thread's poll(). Rung by any thread,
+// without waiting; answered by the control thread. Many rings are one.
 #pragma once
 
 #include "agent/base/result.h"

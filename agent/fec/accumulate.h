@@ -11,8 +11,8 @@
 
 namespace weft::fec {
 
-// Tables of Reed-Solomon's columns as `field` takes them, kTablesPerColumnBytes apart from column 0 on. Those of the first
-// `rows` rows come first; any rows <= kMaxRows.
+// Tables of Reed-Solomon's columns as `field` takes them, kTablesPerColumnBytes apart from column 0 on. Those of the
+// first `rows` rows come first; any rows <= kMaxRows.
 const std::uint8_t* reed_solomon_tables(const Galois& field);
 inline constexpr std::size_t kTablesPerColumnBytes = kMaxRows * kTableBytes;
 
@@ -25,9 +25,9 @@ struct Term {
   SymbolPieces symbol;
 };
 
-// destinations[j] += table j * symbol for every term and j < rows; the tables are `field`'s. Several terms are added in one
-// pass where their pieces have the same lengths. Every destination holds at least the longest symbol's bytes and overlaps
-// neither a symbol nor another destination.
+// destinations[j] += table j * symbol for every term and j < rows; the tables are `field`'s. Several terms are added in
+// one pass where their pieces have the same lengths. Every destination holds at least the longest symbol's bytes and
+// overlaps neither a symbol nor another destination.
 void accumulate(const Galois& field, std::span<const Term> terms, unsigned rows,
                 const std::array<std::uint8_t*, kMaxRows>& destinations);
 

@@ -27,8 +27,8 @@ class BlockEncoder {
   // Starts an empty block. 1 <= rows <= kMaxRows.
   void open(CodeKind code, unsigned rows, std::size_t max_symbol_bytes);
 
-  // Adds the next column. False, and nothing changes, when no block is open, it has kMaxColumns, or the symbol is longer
-  // than open() was told.
+  // Adds the next column. False, and nothing changes, when no block is open, it has kMaxColumns, or the symbol is
+  // longer than open() was told.
   [[nodiscard]] bool add(const SymbolPieces& symbol);
 
   unsigned columns() const { return columns_; }
@@ -38,8 +38,8 @@ class BlockEncoder {
   ByteView repair(unsigned row) const { return {buffer_.row(row), symbol_bytes_}; }
 
  private:
-  // The rows from `first_row` on += the table of each * symbol. One symbol at a time loading and storing the rows is what
-  // takes the time, and ISA-L is as good as anything.
+  // The rows from `first_row` on += the table of each * symbol. One symbol at a time loading and storing the rows is
+  // what takes the time, and ISA-L is as good as anything.
   void accumulate(const std::uint8_t* tables, unsigned rows, const SymbolPieces& symbol, unsigned first_row);
 
   const std::uint8_t* reed_solomon_;

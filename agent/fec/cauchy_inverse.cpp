@@ -28,10 +28,12 @@ constexpr Logarithms kLog;
 
 }  // namespace
 
-// With x and y the rows' and columns' elements, A[a][b] = 1 / (x_a + y_b), and addition being its own inverse (Schechter,
-// "On the inversion of certain matrices", 1959):
+// With x and y the rows' and columns' elements, A[a][b] = 1 / (x_a + y_b), and addition being its own inverse
+// (Schechter, "On the inversion of certain matrices", 1959):
 //
-//   inverse[b][a] = prod_k (x_a + y_k) (x_k + y_b)  /  ( (x_a + y_b) prod_{k != a} (x_a + x_k) prod_{k != b} (y_b + y_k) )
+//                          prod_k (x_a + y_k) (x_k + y_b)
+//   inverse[b][a] = ----------------------------------------------------------------
+//                   (x_a + y_b) prod_{k != a} (x_a + x_k) prod_{k != b} (y_b + y_k)
 void cauchy_inverse(std::span<const unsigned> rows, std::span<const unsigned> columns,
                     std::span<std::uint8_t> inverse) {
   const std::size_t size = rows.size();

@@ -1,5 +1,5 @@
-// The inverse of a square part of the Reed-Solomon matrix, in closed form. Elimination takes a number of multiplications
-// that grows with the cube of the erasures: 32 of them would stop the data path for 0.1 ms.
+// The inverse of a square part of the Reed-Solomon matrix, in closed form. Elimination takes a number of
+// multiplications that grows with the cube of the erasures: 32 of them would stop the data path for 0.1 ms.
 #pragma once
 
 #include <cstdint>

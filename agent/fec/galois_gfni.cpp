@@ -20,8 +20,8 @@ constexpr unsigned kFactorsAtOnce = 4;
 
 constexpr unsigned times_x(unsigned value) { return (value << 1) ^ (value >> 7) * 0x11d; }
 
-// Multiplication by every coefficient as an 8x8 matrix of bits, as GF2P8AFFINEQB takes it: byte 7 - i of the word has bit j
-// set where bit i of the product depends on bit j of the factor.
+// Multiplication by every coefficient as an 8x8 matrix of bits, as GF2P8AFFINEQB takes it: byte 7 - i of the word has
+// bit j set where bit i of the product depends on bit j of the factor.
 constexpr std::array<std::uint64_t, 256> make_matrices() {
   std::array<std::uint64_t, 256> matrices{};
   for (unsigned coefficient = 0; coefficient < matrices.size(); ++coefficient) {

@@ -24,8 +24,8 @@ constexpr double kGroupShareOfBucket = 0.75;
 constexpr double kAssumedPacketsPerSecond = 1e6;
 // On a clean path the cheapest code there is will do: one repair for the longest block.
 constexpr double kNoTarget = 1;
-// Faster than this many of the largest groups in a hold makes no difference: every shape fits. A rate measured over batches
-// that share their time may be anything above.
+// Faster than this many of the largest groups in a hold makes no difference: every shape fits. A rate measured over
+// batches that share their time may be anything above.
 constexpr double kGroupsInHold = 2;
 // Runs of 1.1 packets are what independent losses look like.
 constexpr double kIndependentBelow = 0.1;

@@ -112,8 +112,8 @@ class StrengthController {
     fec::Strength strength;
     std::array<std::uint8_t, fec::kMaxColumns + 1> rows_for{};
   };
-  // An answer takes up to a millisecond to find, which every packet behind would wait for. What is measured wavers between
-  // a few steps, so the newest few are remembered.
+  // An answer takes up to a millisecond to find, which every packet behind would wait for. What is measured wavers
+  // between a few steps, so the newest few are remembered.
   static constexpr std::size_t kRemembered = 8;
   void answer(const fec::StrengthQuery& query);
   void compute(const fec::StrengthQuery& query, Answer& answer);

@@ -5,9 +5,9 @@
 //
 // RC receivers are go-back-N: behind a gap they throw everything away, so the packets behind one are held until it is
 // closed or given up. Given up ("passing"): packets go by unheld, since the endpoint's own recovery will bring the
-// missing PSN again; its arrival ends that. Old PSNs are retransmissions and always pass; two of them in sequence, or one
-// where a NAK asked for it, show that the sender has gone back, and the order goes back with it, so that losses among
-// retransmissions are repaired like any other.
+// missing PSN again; its arrival ends that. Old PSNs are retransmissions and always pass; two of them in sequence, or
+// one where a NAK asked for it, show that the sender has gone back, and the order goes back with it, so that losses
+// among retransmissions are repaired like any other.
 //
 // Responses echo the requester's PSNs. Acknowledgements coalesce, so a jump of theirs is no gap; READ responses of one
 // message follow each other without gaps. UC has no retransmission: what was given up is not coming, order goes on

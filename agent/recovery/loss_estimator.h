@@ -28,8 +28,8 @@ class LossEstimator {
   void reset() { *this = LossEstimator(); }
 
   fec::LossModel estimate() const;
-  // Nothing was lost for long enough that the price of the next loss is worth less than repairs against it: strength may
-  // go to its floor, whatever the target. It rises with the first report of a loss.
+  // Nothing was lost for long enough that the price of the next loss is worth less than repairs against it: strength
+  // may go to its floor, whatever the target. It rises with the first report of a loss.
   bool clean() const { return clean_; }
 
  private:

@@ -10,8 +10,8 @@
 
 namespace weft::recovery {
 
-// ToS for a packet that was sent along this path. The path's own packet may have been marked on the way; this one was sent
-// unmarked, unless `ce_seen`.
+// ToS for a packet that was sent along this path. The path's own packet may have been marked on the way; this one was
+// sent unmarked, unless `ce_seen`.
 std::uint8_t rebuilt_tos(std::uint8_t path_tos, bool ce_seen);
 
 // `ip_packet` is canonical and a valid RoCE packet of the path's address family. `ce_seen`: a congestion mark must

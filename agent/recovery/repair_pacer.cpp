@@ -17,8 +17,8 @@ constexpr std::size_t kMaxQueuedGroups = 4;
 constexpr int kSpreadDivisor = 2;
 // A slow flow's last packets wait for their repairs no longer than this each.
 constexpr Time kMaxTailInterval = microseconds(200);
-// Every repair carries or follows its block's list, and the code counts on losing repairs: what was said in so many rows
-// need not be said again unasked.
+// Every repair carries or follows its block's list, and the code counts on losing repairs: what was said in so many
+// rows need not be said again unasked.
 constexpr unsigned kRowsThatSpeakForThemselves = 3;
 
 }  // namespace

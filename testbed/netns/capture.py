@@ -13,8 +13,6 @@ from testbed.netns.topology import Topology
 BUFFER_KIB = 65536
 # tcpdump sees a part of its buffer that is not full after a second, and on a signal forgets what it has not seen.
 UNSEEN_S = 1.2
-
-
 # Both ends of the WAN: what entered and what left it.
 WAN_ENDS = {"wan-a": ("wan", "a0"), "wan-b": ("wan", "b0")}
 

@@ -30,8 +30,8 @@ def closing(document: dict[str, Any]) -> str:
     def overhead(policy: str) -> str:
         return table.share(rows[policy].overhead() or 0, 1)
 
-    return (f"Look at 'slowdown p99', how many times longer the slowest messages take than without loss: in the last table "
-            f"{slowdown('gbn')} for\nRoCE alone (gbn), {slowdown('weft')} with weft for {overhead('weft')} more bytes, "
+    return ("Look at 'slowdown p99', how many times longer the slowest messages take than without loss: in the last "
+            f"table {slowdown('gbn')} for\nRoCE alone (gbn), {slowdown('weft')} with weft for {overhead('weft')} more bytes, "
             f"{slowdown('uniform-fec')} when everything is coded alike for {overhead('uniform-fec')} (uniform-fec).")
 
 

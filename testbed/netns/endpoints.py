@@ -79,7 +79,8 @@ class Endpoints:
         return [
             str(PROGRAMS / "weft-roce"), role, "--interface", "eth0",
             "--local", getattr(own, family), "--peer", getattr(other, family), "--peer-mac", other.mac, *messages, *psn,
-            "--op", scenario.op, "--warmup", str(WARMUP_MESSAGES), "--qps", str(scenario.qps), "--pmtu", str(scenario.pmtu),
-            "--rate", scenario.rate, "--window", str(scenario.window_bytes), "--timeout", f"{scenario.timeout_ms}ms",
+            "--op", scenario.op, "--warmup", str(WARMUP_MESSAGES), "--qps", str(scenario.qps),
+            "--pmtu", str(scenario.pmtu), "--rate", scenario.rate, "--window", str(scenario.window_bytes),
+            "--timeout", f"{scenario.timeout_ms}ms",
             "--retry", str(RETRIES), "--ack-every", str(ACK_EVERY_PACKETS), "--seed", str(scenario.seed),
             "--out", str(self._out(role))]

@@ -2,7 +2,6 @@
 
 import math
 import os
-import pathlib
 import platform
 import subprocess
 from collections import Counter
@@ -11,9 +10,9 @@ from typing import Any
 
 from testbed.netns.agents import event_count
 from testbed.netns.measure import Measurement, tail_drops
+from testbed.netns.wan import ROOT
 
 SCHEMA = "weft-results/1"
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 DIRECTIONS = ("forward", "reverse")
 # A percentile of fewer samples than this is one sample's luck.
 SAMPLES_FOR_P99 = 100
@@ -104,7 +103,8 @@ def run_of(measurement: Measurement, reference: Measurement) -> dict[str, Any]:
         "recovery_ms": _recovery_ms(measurement), "timeouts": sum(figures["timeouts"] for figures in sent),
         "timeout_wait_ms": sum(figures["timeout_wait_ns"] for figures in sent) / 1e6,
         "qp_errors": measurement.transfer.requester["totals"]["qp_errors"],
-        "agent": {side: measurement.agents.get(side, {}) for side in ("a", "b")}, "skipped": list(measurement.skipped), "samples": samples}
+        "agent": {side: measurement.agents.get(side, {}) for side in ("a", "b")},
+        "skipped": list(measurement.skipped), "samples": samples}
 
 
 def throughput(measurement: Measurement) -> dict[str, float | None]:

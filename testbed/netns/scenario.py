@@ -94,8 +94,9 @@ class Scenario:
     def window_bytes(self) -> int:
         """Payload each queue pair may have unacknowledged.
 
-        The windows of all together, with headers and with the most that repairs add in the long run and at once, fill the
-        pipe and their part of the queue but do not overflow it: a tail drop would be a loss the WAN was not asked for. A window is at least one packet.
+        The windows of all together, with headers and with the most that repairs add in the long run and at once, fill
+        the pipe and their part of the queue but do not overflow it: a tail drop would be a loss the WAN was not asked
+        for. A window is at least one packet.
         """
         room = self.bdp_bytes * (1 + WINDOW_QUEUE_BDPS) - REPAIR_BURST_BYTES
         # On links so small that a burst of repairs outgrows the queue, a window still fills the pipe.
@@ -123,6 +124,6 @@ class Scenario:
 
     def params(self) -> dict[str, Any]:
         """As results.json has them."""
-        return {"workload": self.workload, "pmtu": self.pmtu, "window_bytes": self.window_bytes, "timeout_ms": self.timeout_ms,
-                "messages": self.messages, "qps": self.qps, "message_bytes": self.sizes, "ipv6": self.ipv6,
-                "op": self.op, "psn": self.psn, "role": self.role}
+        return {"workload": self.workload, "pmtu": self.pmtu, "window_bytes": self.window_bytes,
+                "timeout_ms": self.timeout_ms, "messages": self.messages, "qps": self.qps,
+                "message_bytes": self.sizes, "ipv6": self.ipv6, "op": self.op, "psn": self.psn, "role": self.role}

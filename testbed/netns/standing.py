@@ -8,7 +8,7 @@ import time
 from testbed.netns.errors import LabError
 from testbed.netns.process import end_pids
 from testbed.netns.topology import Topology
-from testbed.netns.wan import PROGRAMS, WanSettings
+from testbed.netns.wan import WanSettings, wan_command
 
 STATE = pathlib.Path("/run/weft-lab")
 
@@ -32,8 +32,7 @@ def _start_wan(topology: Topology, settings: WanSettings, folder: pathlib.Path) 
     log = folder / "wan.log"
     with open(log, "wb") as log_file:
         wan = subprocess.Popen(
-            topology["wan"].command([str(PROGRAMS / "weft-wan"), "--a", "a0", "--b", "b0", *settings.arguments(),
-                                     "--stats", str(folder / "wan.json"), "--loss-log", str(folder / "losses.jsonl")]),
+            topology["wan"].command(wan_command(settings, folder)),
             stdin=subprocess.DEVNULL, stdout=log_file, stderr=log_file, start_new_session=True)
     end = time.monotonic() + 10
     while json.dumps({"ready": True}, separators=(",", ":")) not in log.read_text():

@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import pathlib
-from collections.abc import Sequence
 from typing import Any
 
 from testbed.netns.errors import LabError, VoidRun
@@ -35,17 +34,19 @@ class WanSettings:
         return words
 
 
+def wan_command(settings: WanSettings, folder: pathlib.Path) -> list[str]:
+    """weft-wan between a0 and b0, its statistics and its loss log in `folder`."""
+    return [str(PROGRAMS / "weft-wan"), "--a", "a0", "--b", "b0", *settings.arguments(),
+            "--stats", str(folder / "wan.json"), "--loss-log", str(folder / "losses.jsonl")]
+
+
 class Wan:
     """A running weft-wan between a0 and b0 of a node. stop() returns its statistics."""
 
-    def __init__(self, node: Namespace, settings: WanSettings, folder: pathlib.Path, extra: Sequence[str] = ()):
+    def __init__(self, node: Namespace, settings: WanSettings, folder: pathlib.Path):
         self._stats = folder / "wan.json"
         self.loss_log = folder / "losses.jsonl"
-        self.process = Process(
-            node,
-            [str(PROGRAMS / "weft-wan"), "--a", "a0", "--b", "b0", *settings.arguments(), "--stats", str(self._stats),
-             "--loss-log", str(self.loss_log), *extra],
-            folder / "wan.log", piped=True)
+        self.process = Process(node, wan_command(settings, folder), folder / "wan.log", piped=True)
         self.process.wait_ready()
 
     def stop(self) -> dict[str, Any]:

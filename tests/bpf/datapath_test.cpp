@@ -1,5 +1,5 @@
-// The whole data path over two receive queues: a worker for each on one UMEM, every flow in order, and a stop that leaves
-// the bridge to go on.
+// The whole data path over two receive queues: a worker for each on one UMEM, every flow in order, and a stop that
+// leaves the bridge to go on.
 #include "agent/dataplane/datapath.h"
 
 #include <chrono>

@@ -1,5 +1,6 @@
-// Frames cross the agent by reference: the chunk the kernel received a frame into is the chunk it sends it from. Two veth
-// pairs in a network namespace of this test's own, the lan program attached, frames from an ordinary packet socket.
+// Frames cross the agent by reference: the chunk the kernel received a frame into is the chunk it sends it from. Two
+// veth pairs in a network namespace of this test's own, the lan program attached, frames from an ordinary packet
+// socket.
 #include <chrono>
 #include <thread>
 

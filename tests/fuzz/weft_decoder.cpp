@@ -1,5 +1,5 @@
-// Arbitrary bytes as the payload of a datagram to the Weft port: header and bodies are read without reading beyond them,
-// what is accepted encodes to the same bytes again, and a session believes none of it.
+// Arbitrary bytes as the payload of a datagram to the Weft port: header and bodies are read without reading beyond
+// them, what is accepted encodes to the same bytes again, and a session believes none of it.
 // Input: the payload, tag included. Every decoder also gets the whole input as a body, whatever its header says.
 #include <cstdint>
 #include <cstdlib>

@@ -1,6 +1,6 @@
-// The agent at the far end, as far as an encoder needs one: it answers hello, confirms announced flows, and feeds back that
-// everything expected has arrived. What is sent to it is counted by the sink, not decoded: on one machine there is no
-// second core for a restorer.
+// The agent at the far end, as far as an encoder needs one: it answers hello, confirms announced flows, and feeds back
+// that everything expected has arrived. What is sent to it is counted by the sink, not decoded: on one machine there is
+// no second core for a restorer.
 #pragma once
 
 #include <optional>

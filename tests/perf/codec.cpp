@@ -1,5 +1,5 @@
-// Encoder and decoder against bare ISA-L on the same buffers, both sides writing to the same rows, alternating. Prints JSON: source bytes per second of CPU
-// time, medians over the rounds, and medians of the rounds' ratios.
+// Encoder and decoder against bare ISA-L on the same buffers, both sides writing to the same rows, alternating. Prints
+// JSON: source bytes per second of CPU time, medians over the rounds, and medians of the rounds' ratios.
 //
 //   encode               ours: symbols added one by one as they pass
 //                        ISA-L: ec_encode_data_update one by one, into rows cleared before

@@ -1,5 +1,5 @@
-// Receives stamped frames and an agent's repairs in XDP, and with a key file answers as the agent's peer. For every line on
-// standard input it prints what has been seen since the last one:
+// Receives stamped frames and an agent's repairs in XDP, and with a key file answers as the agent's peer. For every
+// line on standard input it prints what has been seen since the last one:
 //
 //   {"frames", "repairs", "repair_bytes", "manifests", "p50_us", "p99_us", "peer_ready"}
 //

@@ -1,6 +1,6 @@
-// Sends stamped RoCE frames through an AF_XDP socket: at a rate, or with RATE 0 as fast as they arrive at the sink, never
-// more than a window of them under way, as an endpoint would. So the fastest a forwarder can be is found without losses,
-// which an agent would answer by leaving the flow to the bridge.
+// Sends stamped RoCE frames through an AF_XDP socket: at a rate, or with RATE 0 as fast as they arrive at the sink,
+// never more than a window of them under way, as an endpoint would. So the fastest a forwarder can be is found without
+// losses, which an agent would answer by leaving the flow to the bridge.
 //
 //   source INTERFACE SRC_MAC DST_MAC SRC DST FRAME_BYTES RATE_PPS SECONDS ARRIVALS_MAP
 // Prints {"sent", "ns"}: frames, and the time from the first to the end.

@@ -1,5 +1,5 @@
-// What a measured frame carries, and what the sink shows of what arrives: source and sink of the benchmarks agree on this.
-// The stamp is the first payload bytes of an RDMA WRITE MIDDLE over IPv4 without VLAN tags.
+// What a measured frame carries, and what the sink shows of what arrives: source and sink of the benchmarks agree on
+// this. The stamp is the first payload bytes of an RDMA WRITE MIDDLE over IPv4 without VLAN tags.
 #ifndef WEFT_TESTS_PERF_STAMP_H
 #define WEFT_TESTS_PERF_STAMP_H
 

@@ -28,7 +28,8 @@ EventLoop::EventLoop(netem::PacketSocket socket, Host& host, Application& applic
       tx_(std::make_unique<std::array<FrameBuffer, kBatch>>()) {}
 
 Status EventLoop::run(const std::atomic<bool>& stop) {
-  // An adapter does not wait for the programs of its host. Where the machine does not grant it, measurements are noisier.
+  // An adapter does not wait for the programs of its host. Where the machine does not grant it, measurements are
+  // noisier.
   netem::wake_in_time();
   application_.start(monotonic_now());
   while (!stop && !application_.finished()) {

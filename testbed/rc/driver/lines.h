@@ -12,7 +12,8 @@
 
 namespace weft::rc {
 
-// Calls take(line, place) for every line that is not empty, until one returns an error. `place` is "WHERE:3", for messages.
+// Calls take(line, place) for every line that is not empty, until one returns an error. `place` is "WHERE:3", for
+// messages.
 template <class Take>
 Status for_each_line(std::string_view text, std::string_view where, Take&& take) {
   for (std::size_t number = 1; !text.empty(); ++number) {
