@@ -36,7 +36,7 @@ class LossJudge {
   bool started() const { return started_; }
 
  private:
-  // Ordinals remembered, the newest ones: more than a group of 16 blocks of 128 and the next one.
+  // Ordinals remembered, the newest ones: more than a group of 16 blocks of 224 and the next one.
   static constexpr std::uint32_t kWindow = 8192;
 
   bool remembered(std::uint32_t ordinal) const;
