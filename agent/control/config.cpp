@@ -17,6 +17,9 @@ constexpr std::uint64_t kMostMtu = 65535;
 constexpr std::uint64_t kMostFlows = 1 << 22;
 constexpr std::uint64_t kLeastHoldBytes = 1 << 20;
 constexpr std::uint64_t kMostHoldBytes = std::uint64_t{64} << 30;
+// What the classifier's tables hold.
+constexpr std::size_t kMostPrefixes = 4096;
+constexpr std::size_t kMostAddresses = 1024;
 constexpr std::size_t kMostPeers = 1024;
 constexpr std::size_t kMostInterfaceName = 15;  // IFNAMSIZ - 1
 constexpr unsigned kMostCpu = 1023;
@@ -141,6 +144,8 @@ void read_role(TomlReader& root, const std::string& path, Config& config) {
   if (config.role == Role::kHost && config.addresses.empty()) {
     reader.fail_here("a host needs the addresses of its RoCE endpoint", "addresses = [\"10.0.0.2\"]");
   }
+  if (config.addresses.size() > kMostAddresses)
+    reader.fail_here(fmt::format("more than {} 'addresses'", kMostAddresses));
   if (config.role == Role::kGateway && !config.addresses.empty()) {
     reader.fail_here("'addresses' is for hosts; a gateway serves whoever is behind it", "kind = \"host\"");
   }
@@ -176,6 +181,8 @@ void read_peers(TomlReader& root, const std::string& path, Config& config) {
     config.peers.push_back(std::move(peer));
     root.adopt(reader.finish());
   }
+  if (prefixes.size() > kMostPrefixes)
+    root.fail_here(fmt::format("peers have more than {} prefixes", kMostPrefixes), "use shorter ones");
   if (config.peers.empty())
     root.fail_here("has no [[peer]]", "name, prefixes and key_file of the other datacenter");
 }
@@ -268,6 +275,11 @@ Status check_reload(const Config& running, const Config& next) {
     return refuse("[worker]");
   }
   if (running.api_socket != next.api_socket) return refuse("api.socket");
+  // Ids stand for classes in tables, counters and packets under way, and ids follow from the names.
+  if (!std::ranges::equal(running.policy.classes.classes, next.policy.classes.classes, {},
+                          &recovery::ClassPolicy::name, &recovery::ClassPolicy::name)) {
+    return refuse("the list of classes");
+  }
   return {};
 }
 

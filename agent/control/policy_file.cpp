@@ -34,7 +34,7 @@ bool read_fraction(TomlReader& reader, std::string_view key, const toml::node& v
     return true;
   }
   const auto number = value.is_number() ? value.value<double>() : std::nullopt;
-  if (!number || *number < 0 || *number > 1) {
+  if (!number || !(*number >= 0 && *number <= 1)) {  // nan is neither
     reader.fail_at(
         value, fmt::format("'{}' must be a number from 0 to 1{}", key, may_be_none ? " or \"none\"" : ""));
     return false;

@@ -109,6 +109,8 @@ void print_status(const json& status) {
              status.at("mode").get<std::string>(), status.at("stalls").get<std::uint64_t>(),
              status.at("flows_shed").get<std::uint64_t>(), learned.at("learned").get<std::uint64_t>(),
              learned.at("refused").get<std::uint64_t>());
+  if (const auto missed = status.value("fills_not_logged", std::uint64_t{0}); missed > 0)
+    fmt::print("{} fills are in no line of the fill log: what they are is not known\n", missed);
   for (const json& peer : status.at("peers"))
     print_peer(peer);
 }

@@ -1,8 +1,11 @@
 #include "agent/ctl/explain.h"
 
 #include <chrono>
+#include <cmath>
+#include <cstdlib>
 #include <iostream>
 #include <memory>
+#include <string>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -171,6 +174,11 @@ int run(const Request& request) {
   return kExitOk;
 }
 
+// CLI::Range lets nan pass: it is neither below nor above.
+std::string must_be_number(const std::string& text) {
+  return std::isnan(std::strtod(text.c_str(), nullptr)) ? "'" + text + "' is no number" : std::string();
+}
+
 }  // namespace
 
 void add_explain(CLI::App& app, Action& chosen) {
@@ -184,9 +192,11 @@ void add_explain(CLI::App& app, Action& chosen) {
       ->capture_default_str();
   command->add_option("--loss", request->loss, "fraction of packets lost")
       ->check(CLI::Range(0.0, 0.5))
+      ->check(must_be_number)
       ->required();
   command->add_option("--burst", request->burst, "mean run of lost packets; 1: independent losses")
       ->check(CLI::Range(1.0, 1e4))
+      ->check(must_be_number)
       ->capture_default_str();
   command->add_option("--rtt", request->rtt, "round trip, like 30ms")->required();
   command->add_option("--rate", request->rate, "what the class sends, at IP level, like 200mbit")->required();

@@ -2,12 +2,13 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
 #include <optional>
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -18,8 +19,9 @@ namespace {
 
 using nlohmann::json;
 
-// The control thread feeds the watchdog and supervises the data path ten times a second.
-constexpr timeval kCallerPatience{0, 200'000};
+// For all of a caller's line, and for all of the answer: the control thread also feeds the watchdog and supervises the
+// data path ten times a second.
+constexpr std::chrono::milliseconds kCallerPatience{200};
 constexpr int kBacklog = 8;
 
 bool may_call(int caller) {
@@ -29,11 +31,25 @@ bool may_call(int caller) {
   return credentials.uid == 0 || credentials.uid == ::geteuid();
 }
 
+class Patience {
+ public:
+  // False when it is over before the caller is ready for `event`.
+  bool wait(int caller, short event) const {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until_ - std::chrono::steady_clock::now());
+    pollfd waiting{caller, event, 0};
+    return left.count() > 0 && ::poll(&waiting, 1, static_cast<int>(left.count())) == 1;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point until_ = std::chrono::steady_clock::now() + kCallerPatience;
+};
+
 std::optional<std::string> read_line(int caller) {
   std::string text;
   std::array<char, control::kMaxRequestBytes> piece;
-  while (text.size() < control::kMaxRequestBytes) {
-    const ssize_t got = ::recv(caller, piece.data(), piece.size(), 0);
+  const Patience patience;
+  while (text.size() < control::kMaxRequestBytes && patience.wait(caller, POLLIN)) {
+    const ssize_t got = ::recv(caller, piece.data(), piece.size(), MSG_DONTWAIT);
     if (got <= 0) return std::nullopt;
     text.append(piece.data(), static_cast<std::size_t>(got));
     if (const auto end = text.find('\n'); end != std::string::npos) return text.substr(0, end);
@@ -43,10 +59,24 @@ std::optional<std::string> read_line(int caller) {
 
 void write_all(int caller, const std::string& text) {
   std::size_t sent = 0;
-  while (sent < text.size()) {
-    const ssize_t put = ::send(caller, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
+  const Patience patience;
+  while (sent < text.size() && patience.wait(caller, POLLOUT)) {
+    const ssize_t put = ::send(caller, text.data() + sent, text.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (put <= 0) return;
     sent += static_cast<std::size_t>(put);
+  }
+}
+
+// Whatever a request holds, the agent outlives it: a field of another type than the handler expects is an answer, too.
+Result<json> result_of(const std::string& line, const ApiServer::Handler& handler) {
+  constexpr const char* kExample = R"({"command": "status"})";
+  const json request = json::parse(line, nullptr, false);
+  const bool sensible = request.is_object() && request.contains("command") && request["command"].is_string();
+  if (!sensible) return fail("not a request", {}, kExample);
+  try {
+    return handler(request);
+  } catch (const json::exception& error) {
+    return fail(error.what(), {}, kExample);
   }
 }
 
@@ -86,22 +116,14 @@ ApiServer::~ApiServer() {
 }
 
 void ApiServer::serve(const Handler& handler) {
-  for (;;) {
-    const UniqueFd caller(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (!caller) return;
-    ::setsockopt(caller.get(), SOL_SOCKET, SO_RCVTIMEO, &kCallerPatience, sizeof(kCallerPatience));
-    ::setsockopt(caller.get(), SOL_SOCKET, SO_SNDTIMEO, &kCallerPatience, sizeof(kCallerPatience));
-    if (!may_call(caller.get())) continue;
-    const auto line = read_line(caller.get());
-    if (!line) continue;
-    const json request = json::parse(*line, nullptr, false);
-    const bool sensible =
-        request.is_object() && request.contains("command") && request["command"].is_string();
-    const Result<json> result =
-        sensible ? handler(request) : fail("not a request", {}, R"({"command": "status"})");
-    const json answer = result ? control::success(*result) : control::failure(result.error());
-    write_all(caller.get(), answer.dump() + "\n");
-  }
+  const UniqueFd caller(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  if (!caller || !may_call(caller.get())) return;
+  const auto line = read_line(caller.get());
+  if (!line) return;
+  const Result<json> result = result_of(*line, handler);
+  const json answer = result ? control::success(*result) : control::failure(result.error());
+  // Messages may quote names of files, which are bytes of any kind.
+  write_all(caller.get(), answer.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
 }
 
 }  // namespace weft::daemon

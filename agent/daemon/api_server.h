@@ -1,5 +1,5 @@
-// weftd's end of the local API (agent/control/api.h). Runs on the control thread, one caller at a time; a caller that
-// does not send its line within a fraction of a second is hung up on.
+// weftd's end of the local API (agent/control/api.h). Runs on the control thread, one caller at a time; one that does not
+// send its line, or take its answer, within a fraction of a second is hung up on.
 #pragma once
 
 #include <functional>
@@ -23,7 +23,7 @@ class ApiServer {
   ~ApiServer();
 
   int fd() const { return listener_.get(); }  // readable: somebody calls
-  // Answers whoever is calling.
+  // Answers the next of those who call: between two of them the control thread has other things to do.
   void serve(const Handler& handler);
 
  private:

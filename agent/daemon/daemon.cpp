@@ -101,13 +101,29 @@ Result<std::unique_ptr<Daemon>> Daemon::start(DaemonOptions options, control::Co
 Status Daemon::run() {
   spdlog::info("{}", status_line());
   notifier_.ready(status_line());
+  const Status ended = serve();
+  notifier_.stopping();
+  datapath_->stop();
+  write_fills();
+  spdlog::info("stopped: the bridge has the traffic");
+  if (!options_.stats_path.empty()) {
+    const auto counted = statistics();
+    const Status written = counted ? write_text_file(options_.stats_path, counted->dump(2) + "\n")
+                                   : Status(fail(counted.error()));
+    if (!written && ended) return written;
+    if (!written) log_error(written.error());
+  }
+  return ended;
+}
+
+Status Daemon::serve() {
   for (;;) {
     pollfd fds[] = {{signals_.get(), POLLIN, 0}, {api_->fd(), POLLIN, 0}, {bell_.fd(), POLLIN, 0}};
     const auto wait = std::clamp(next_check_ - monotonic_now(), Nanoseconds::zero(), kSupervisionPeriod);
     ::poll(fds, std::size(fds), static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(wait).count()));
     signalfd_siginfo signal{};
     if (::read(signals_.get(), &signal, sizeof(signal)) == sizeof(signal)) {
-      if (signal.ssi_signo != SIGHUP) break;
+      if (signal.ssi_signo != SIGHUP) return {};
       static_cast<void>(reload());  // logged there
     }
     api_->serve([this](const nlohmann::json& request) { return answer(request); });
@@ -115,16 +131,20 @@ Status Daemon::run() {
     if (const Nanoseconds now = monotonic_now(); now >= next_check_) {
       next_check_ = now + kSupervisionPeriod;
       supervise(now);
+      if (Status ports = check_ports(); !ports) return ports;
     }
   }
-  notifier_.stopping();
-  datapath_->stop();
-  write_fills();
-  spdlog::info("stopped: the bridge has the traffic");
-  if (options_.stats_path.empty()) return {};
-  const auto counted = statistics();
-  if (!counted) return fail(counted.error());
-  return write_text_file(options_.stats_path, counted->dump(2) + "\n");
+}
+
+Status Daemon::check_ports() const {
+  for (const auto& [port, config] :
+       {std::pair(recovery::Port::kLan, &config_.lan), std::pair(recovery::Port::kWan, &config_.wan)}) {
+    if (!datapath_->attached(port)) {
+      return fail("the interface has gone, or the XDP program was taken off it", config->interface,
+                  "start weftd again when it is there");
+    }
+  }
+  return {};
 }
 
 Result<nlohmann::json> Daemon::statistics() {

@@ -36,13 +36,15 @@ class Daemon {
   static Result<std::unique_ptr<Daemon>> start(DaemonOptions options, control::Config config,
                                                const dataplane::Features& features);
 
-  // Until told to stop.
+  // Until told to stop, or a port has gone: then there is nothing to protect, and whoever restarts this process makes it
+  // try anew.
   Status run();
 
  private:
   Daemon(DaemonOptions options, control::Config config, Doorbell bell)
       : options_(std::move(options)), config_(std::move(config)), bell_(std::move(bell)) {}
 
+  Status serve();
   Status reload();
   Status reload_config();
   Status apply_tables(const control::Config& next);
@@ -51,6 +53,7 @@ class Daemon {
   Result<nlohmann::json> statistics();
   Result<nlohmann::json> flows();
   void supervise(Nanoseconds now);
+  Status check_ports() const;
   void take_news();
   void write_fills();
   void shed_newest_flow();

@@ -66,6 +66,7 @@ class Datapath {
   Result<std::vector<QueueStatistics>> statistics() const;
   // Every worker has beaten its heart within the limit.
   bool healthy() const;
+  bool attached(recovery::Port port) const { return programs_.attached(port); }
   std::uint64_t stalls() const;  // times a worker came back after the limit
   // Worker::run_inside for every worker in turn, with its number; false when one did not come to it in time.
   bool run_inside(const std::function<void(std::uint32_t worker, Processor&)>& work,

@@ -168,6 +168,13 @@ Status XdpPrograms::attach(recovery::Port port, const std::string& interface, At
 
 void XdpPrograms::detach(recovery::Port port) { links_[static_cast<std::size_t>(port)].reset(); }
 
+bool XdpPrograms::attached(recovery::Port port) const {
+  bpf_link_info info{};
+  __u32 info_bytes = sizeof(info);
+  return bpf_obj_get_info_by_fd(links_[static_cast<std::size_t>(port)].get(), &info, &info_bytes) == 0 &&
+         info.xdp.ifindex != 0;
+}
+
 int XdpPrograms::program_fd(recovery::Port port) const {
   return bpf_program__fd(port == recovery::Port::kLan ? skeleton_->progs.weft_lan
                                                       : skeleton_->progs.weft_wan);

@@ -32,6 +32,8 @@ class XdpPrograms final : public MapStore {
 
   Status attach(recovery::Port port, const std::string& interface, AttachMode mode);
   void detach(recovery::Port port);
+  // Not any more when the interface has gone, or somebody took the program off by force.
+  bool attached(recovery::Port port) const;
 
   int program_fd(recovery::Port port) const;
   int map_fd(MapName map) const;

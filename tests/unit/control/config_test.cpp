@@ -1,5 +1,6 @@
 #include "agent/control/config.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace weft::control {
@@ -128,6 +129,7 @@ TEST(Config, EveryMistakeIsNamedWithItsLineAndAHint) {
       {"DSCP out of range", "34 = ", "64 = ", "weftd.toml:22", "'64' is no DSCP", "0 to 63"},
       {"unknown class", "\"pp:5\"", "\"qq:5\"", "weftd.toml:22", "no class 'qq'", "exact, dp-high"},
       {"level out of range", "\"pp:5\"", "\"pp:8\"", "weftd.toml:22", "no level", "0 to 7"},
+      {"residual that is none", "2.5e-3", "nan", "weftd.toml:25", "from 0 to 1", ""},
       {"residual above one", "2.5e-3", "2.5", "weftd.toml:25", "from 0 to 1", ""},
       {"retransmit", "\"fill\", \"release\"", "\"fill\", \"retransmit\", \"release\"", "weftd.toml:26",
        "not in this version", "release"},
@@ -180,6 +182,39 @@ TEST(Config, ReloadRefusesWhatNeedsARestart) {
   next.lan.interface = "lan1";
   ASSERT_FALSE(check_reload(*running, next));
   EXPECT_NE(check_reload(*running, next).error().what.find("[port.lan]"), std::string::npos);
+}
+
+// What a class means may change; which id stands for it may not, or traffic under way would be taken for another's.
+TEST(Config, ReloadKeepsTheClasses) {
+  const std::string base(kLeast);
+  const auto running = parse_config(base + "[class.mine]\nfill_budget = 0.01\n", "x");
+  ASSERT_TRUE(running);
+  EXPECT_TRUE(check_reload(*running, *parse_config(base + "[class.mine]\nfill_budget = 0\n", "x")));
+  for (const char* classes : {"", "[class.mine]\n[class.another]\n", "[class.yours]\n"}) {
+    const auto next = parse_config(base + classes, "x");
+    ASSERT_TRUE(next);
+    ASSERT_FALSE(check_reload(*running, *next)) << classes;
+    EXPECT_NE(check_reload(*running, *next).error().what.find("classes"), std::string::npos);
+  }
+}
+
+std::string list_of(std::size_t count, const char* pattern) {
+  std::string list;
+  for (std::size_t i = 0; i < count; ++i)
+    list += fmt::format(fmt::runtime(pattern), i / 256, i % 256);
+  return "[" + list + "]";
+}
+
+TEST(Config, NoMoreThanTheTablesHold) {
+  std::string text(kLeast);
+  text.replace(text.find("[\"10.2.0.0/16\"]"), 15, list_of(4097, "\"10.{}.{}.0/24\", "));
+  ASSERT_FALSE(parse_config(text, "x"));
+  EXPECT_NE(parse_config(text, "x").error().what.find("4096 prefixes"), std::string::npos);
+  const std::string host = "[role]\nkind = \"host\"\naddresses = ";
+  EXPECT_TRUE(parse_config(std::string(kLeast) + host + list_of(1024, "\"10.0.{}.{}\", "), "x"));
+  const auto many = parse_config(std::string(kLeast) + host + list_of(1025, "\"10.0.{}.{}\", "), "x");
+  ASSERT_FALSE(many);
+  EXPECT_NE(many.error().what.find("1024 'addresses'"), std::string::npos);
 }
 
 }  // namespace
