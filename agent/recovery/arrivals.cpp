@@ -18,11 +18,15 @@ std::uint32_t Arrivals::bucket_of(FlowHandle flow, roce::Psn psn) const {
   return (flow * 0x9e3779b1U + psn.value) & static_cast<std::uint32_t>(buckets_.size() - 1);
 }
 
-void Arrivals::unlink(std::uint32_t slot) {
-  std::uint32_t* link = &buckets_[bucket_of(ring_[slot].name.flow, ring_[slot].name.psn)];
-  while (*link != slot)
-    link = &ring_[*link].next_in_bucket;
-  *link = ring_[slot].next_in_bucket;
+// The last of its bucket, too. Reached from behind: a flow may have one PSN in thousands of records (a receiver that is
+// sent a whole window again answers every packet of it alike).
+void Arrivals::unlink_oldest() {
+  const Record& oldest = ring_[tail_ & (ring_.size() - 1)];
+  if (oldest.newer_in_bucket == kNone) {
+    buckets_[bucket_of(oldest.name.flow, oldest.name.psn)] = kNone;
+  } else {
+    ring_[oldest.newer_in_bucket].older_in_bucket = kNone;
+  }
 }
 
 std::size_t Arrivals::add(const SourceName& name, std::uint32_t epoch, FrameId frame, bool keep_frame,
@@ -35,7 +39,7 @@ std::size_t Arrivals::add(const SourceName& name, std::uint32_t epoch, FrameId f
       drop_frame(ring_[oldest]);
       ++let_go;
     }
-    unlink(oldest);
+    unlink_oldest();
     ++tail_;
     frame_tail_ = std::max(frame_tail_, tail_);
   }
@@ -51,7 +55,9 @@ std::size_t Arrivals::add(const SourceName& name, std::uint32_t epoch, FrameId f
                        .filled = false,
                        .frame = frame,
                        .at = now,
-                       .next_in_bucket = bucket};
+                       .older_in_bucket = bucket,
+                       .newer_in_bucket = kNone};
+  if (bucket != kNone) ring_[bucket].newer_in_bucket = slot;
   bucket = slot;
   if (keep_frame) {
     io_.retain(frame);
@@ -69,7 +75,7 @@ void Arrivals::add_filled(FlowHandle flow, roce::Psn psn, std::uint32_t epoch, F
 
 Arrivals::Record* Arrivals::find(const SourceName& name) {
   for (std::uint32_t slot = buckets_[bucket_of(name.flow, name.psn)]; slot != kNone;
-       slot = ring_[slot].next_in_bucket) {
+       slot = ring_[slot].older_in_bucket) {
     if (ring_[slot].name == name && !ring_[slot].filled) return &ring_[slot];
   }
   return nullptr;
@@ -78,7 +84,7 @@ Arrivals::Record* Arrivals::find(const SourceName& name) {
 Arrivals::Record* Arrivals::find_unlisted(FlowHandle flow, roce::Psn psn) {
   Record* oldest = nullptr;  // buckets run from new to old
   for (std::uint32_t slot = buckets_[bucket_of(flow, psn)]; slot != kNone;
-       slot = ring_[slot].next_in_bucket) {
+       slot = ring_[slot].older_in_bucket) {
     Record& record = ring_[slot];
     if (record.name.flow == flow && record.name.psn == psn && !record.listed) oldest = &record;
   }
@@ -87,7 +93,7 @@ Arrivals::Record* Arrivals::find_unlisted(FlowHandle flow, roce::Psn psn) {
 
 Arrivals::Record* Arrivals::find_psn(FlowHandle flow, roce::Psn psn, std::uint32_t epoch) {
   for (std::uint32_t slot = buckets_[bucket_of(flow, psn)]; slot != kNone;
-       slot = ring_[slot].next_in_bucket) {
+       slot = ring_[slot].older_in_bucket) {
     Record& record = ring_[slot];
     if (record.name.flow == flow && record.name.psn == psn && record.epoch == epoch) return &record;
   }
@@ -96,7 +102,7 @@ Arrivals::Record* Arrivals::find_psn(FlowHandle flow, roce::Psn psn, std::uint32
 
 const Arrivals::Record* Arrivals::find_filled(FlowHandle flow, roce::Psn psn, std::uint32_t epoch) const {
   for (std::uint32_t slot = buckets_[bucket_of(flow, psn)]; slot != kNone;
-       slot = ring_[slot].next_in_bucket) {
+       slot = ring_[slot].older_in_bucket) {
     const Record& record = ring_[slot];
     if (record.filled && record.name.flow == flow && record.name.psn == psn && record.epoch == epoch)
       return &record;

@@ -38,7 +38,8 @@ class Arrivals {
     bool filled = false;  // not an arrival: zeros went in its place
     FrameId frame;
     Time at{};
-    std::uint32_t next_in_bucket = 0;
+    std::uint32_t older_in_bucket = 0;
+    std::uint32_t newer_in_bucket = 0;
   };
 
   // Both at least 1; records are rounded up to a power of two.
@@ -74,7 +75,7 @@ class Arrivals {
   static constexpr std::uint32_t kNone = 0xffffffff;
 
   std::uint32_t bucket_of(FlowHandle flow, roce::Psn psn) const;
-  void unlink(std::uint32_t slot);
+  void unlink_oldest();
   bool drop_oldest_frame();
 
   FrameIo& io_;

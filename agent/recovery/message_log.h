@@ -42,7 +42,10 @@ struct LoggedMessage {
 class MessageLog {
  public:
   void add(const wire::MessageDescriptor& descriptor) {
-    if (!roce::is_pmtu(descriptor.pmtu_bytes) || descriptor.reth.length_bytes == 0) return;
+    if (!roce::is_pmtu(descriptor.pmtu_bytes) || descriptor.reth.length_bytes == 0 ||
+        descriptor.reth.length_bytes > kMostMessageBytes) {
+      return;
+    }
     if (LoggedMessage* known = at_first_psn(descriptor.first_psn);
         known != nullptr && known->descriptor.reth == descriptor.reth) {
       if (descriptor.end) known->descriptor.end = descriptor.end;
@@ -68,6 +71,8 @@ class MessageLog {
   void clear() { messages_.clear(); }
 
  private:
+  // IBTA 9.7.7: longer ones do not exist, and their packets could not be told from each other by PSN.
+  static constexpr std::uint32_t kMostMessageBytes = 1U << 31;
   // A flow has one message in delivery, and a few behind it while a gap is open.
   static constexpr std::size_t kMaxMessages = 64;
 

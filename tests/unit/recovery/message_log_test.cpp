@@ -54,6 +54,9 @@ TEST(MessageLog, RefusesWhatCannotBeAndForgetsTheOldest) {
   wire::MessageDescriptor odd = message(0, 100);
   odd.pmtu_bytes = 1000;
   log.add(odd);
+  wire::MessageDescriptor endless = message(0, (1U << 31) + 1);
+  endless.pmtu_bytes = 256;
+  log.add(endless);
   EXPECT_EQ(log.find(Psn(0)), nullptr);
   for (std::uint32_t i = 0; i < 100; ++i)
     log.add(message(i, 1024));
