@@ -148,14 +148,14 @@ Status Daemon::check_ports() const {
 }
 
 Result<nlohmann::json> Daemon::statistics() {
-  std::vector<RepairProcessor::PeerReport> peers;
+  RepairProcessor::Report repair;
   const bool answered = datapath_->run_inside(
       [&](std::uint32_t, dataplane::Processor& processor) {
-        peers = static_cast<RepairProcessor&>(processor).report();
+        repair = static_cast<RepairProcessor&>(processor).report();
       },
       kErrandPatience);
   if (!answered) return fail("the data path does not answer");
-  auto counted = statistics_json(*datapath_, peers, config_.policy.classes,
+  auto counted = statistics_json(*datapath_, repair, config_.policy.classes,
                                  {.flows_shed = flows_shed_, .flows_learned = learner_.counts()});
   if (counted && fill_file_) (*counted)["fills_not_logged"] = fill_file_->missed();
   return counted;

@@ -69,11 +69,13 @@ void RepairProcessor::replace(recovery::EngineConfig config) {
     retired.counters.add(*peer.counters);
     retired.recovery_latency.add(*peer.recovery_latency);
   }
+  retired_strays_.add(engine_->stray_counters());
   engine_ = std::make_unique<recovery::Engine>(std::move(config), io_, fills_);
 }
 
-std::vector<RepairProcessor::PeerReport> RepairProcessor::report() const {
-  std::vector<PeerReport> all;
+RepairProcessor::Report RepairProcessor::report() const {
+  Report all{.peers = {}, .strays = retired_strays_};
+  all.strays.add(engine_->stray_counters());
   for (const auto& peer : engine_->status()) {
     PeerReport report{.name = std::string(peer.name),
                       .ready = peer.ready,
@@ -91,7 +93,7 @@ std::vector<RepairProcessor::PeerReport> RepairProcessor::report() const {
       report.counters.add(before->second.counters);
       report.recovery_latency.add(before->second.recovery_latency);
     }
-    all.push_back(std::move(report));
+    all.peers.push_back(std::move(report));
   }
   return all;
 }

@@ -51,7 +51,11 @@ class RepairProcessor final : public dataplane::Processor {
     recovery::Counters counters;
     DurationHistogram recovery_latency;
   };
-  std::vector<PeerReport> report() const;
+  struct Report {
+    std::vector<PeerReport> peers;
+    recovery::Counters strays;  // frames of no peer, since the agent started
+  };
+  Report report() const;
   void list_flows(recovery::NewestFlows& out) const { engine_->list_flows(out); }
 
   struct News {
@@ -77,7 +81,9 @@ class RepairProcessor final : public dataplane::Processor {
     recovery::Counters counters;
     DurationHistogram recovery_latency;
   };
-  std::map<std::string, Retired> retired_;  // of engines before this one, by peer
+  // Of engines before this one.
+  std::map<std::string, Retired> retired_;  // by peer
+  recovery::Counters retired_strays_;
 };
 
 }  // namespace weft::daemon

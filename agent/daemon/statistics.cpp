@@ -39,14 +39,12 @@ json queue_json(const dataplane::QueueStatistics& queue) {
   return out;
 }
 
-}  // namespace
-
-json peer_json(const RepairProcessor::PeerReport& peer, const recovery::PolicyTable& policy) {
+json events_json(const recovery::Counters& counters, const recovery::PolicyTable& policy) {
   json events = json::object();
   for (std::size_t i = 0; i < recovery::kEventCount; ++i) {
     for (std::size_t class_id = 0; class_id < recovery::kMaxClasses; ++class_id) {
       const std::uint64_t count =
-          peer.counters.get(static_cast<recovery::Event>(i), static_cast<recovery::ClassId>(class_id));
+          counters.get(static_cast<recovery::Event>(i), static_cast<recovery::ClassId>(class_id));
       if (count == 0) continue;
       // A peer may have more classes than this side has names.
       const std::string name = class_id < policy.classes.size() ? policy.classes[class_id].name
@@ -54,6 +52,12 @@ json peer_json(const RepairProcessor::PeerReport& peer, const recovery::PolicyTa
       events[std::string(recovery::kEventNames[i])][name] = count;
     }
   }
+  return events;
+}
+
+}  // namespace
+
+json peer_json(const RepairProcessor::PeerReport& peer, const recovery::PolicyTable& policy) {
   json strengths = json::array();
   for (const auto& [stream, strength] : peer.strengths) {
     strengths.push_back({{"class", policy.classes[stream.class_id].name},
@@ -91,11 +95,10 @@ json peer_json(const RepairProcessor::PeerReport& peer, const recovery::PolicyTa
             {"ce_marked_packets", loss.ce_marked_packets},
             {"undecodable_packets", loss.undecodable_packets}}},
           {"strengths", std::move(strengths)},
-          {"events", std::move(events)}};
+          {"events", events_json(peer.counters, policy)}};
 }
 
-Result<json> statistics_json(dataplane::Datapath& datapath,
-                             const std::vector<RepairProcessor::PeerReport>& peers,
+Result<json> statistics_json(dataplane::Datapath& datapath, const RepairProcessor::Report& repair,
                              const recovery::PolicyTable& policy, const ControlCounts& control) {
   const auto counters = datapath.classifier().counters();
   if (!counters) return fail(counters.error());
@@ -115,7 +118,7 @@ Result<json> statistics_json(dataplane::Datapath& datapath,
     queue_rows.push_back(queue_json(queue));
   }
   json peer_rows = json::array();
-  for (const RepairProcessor::PeerReport& peer : peers)
+  for (const RepairProcessor::PeerReport& peer : repair.peers)
     peer_rows.push_back(peer_json(peer, policy));
   return json{{"xdp", std::move(xdp)},
               {"peers", std::move(peer_rows)},
@@ -125,7 +128,8 @@ Result<json> statistics_json(dataplane::Datapath& datapath,
               {"flows_learned",
                {{"learned", control.flows_learned.learned},
                 {"refused", control.flows_learned.refused},
-                {"forgotten", control.flows_learned.forgotten}}}};
+                {"forgotten", control.flows_learned.forgotten}}},
+              {"strays", events_json(repair.strays, policy)}};
 }
 
 }  // namespace weft::daemon

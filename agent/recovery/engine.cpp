@@ -120,14 +120,14 @@ void Engine::receive(Port ingress, FrameId frame, Tag tag, Time now) {
       return io_.release(frame);
     }
   }
-  stray_.add(Event::kPassedNotOurs, kClassExact);
+  strays_.add(Event::kPassedNotOurs, kClassExact);
   io_.send(opposite(ingress), frame);
 }
 
 void Engine::from_lan(FrameId frame, const roce::PacketView& view, Tag tag, Time now) {
   Peer* peer = find_peer(view.dst_address());
   if (peer == nullptr) {
-    stray_.add(Event::kPassedNotOurs, kClassExact);
+    strays_.add(Event::kPassedNotOurs, kClassExact);
     return io_.send(Port::kWan, frame);
   }
   peer->session.on_data(now);
@@ -140,7 +140,7 @@ void Engine::from_lan(FrameId frame, const roce::PacketView& view, Tag tag, Time
 void Engine::from_wan(FrameId frame, const roce::PacketView& view, Time now) {
   Peer* peer = find_peer(view.src_address());
   if (peer == nullptr) {
-    stray_.add(Event::kPassedNotOurs, kClassExact);
+    strays_.add(Event::kPassedNotOurs, kClassExact);
     return io_.send(Port::kLan, frame);
   }
   peer->session.on_data(now);
@@ -154,7 +154,7 @@ void Engine::from_wan(FrameId frame, const roce::PacketView& view, Time now) {
 
 void Engine::weft_from_wan(ByteView frame, const roce::UdpDatagram& datagram, Time now) {
   Peer* peer = find_peer(datagram.src);
-  if (peer == nullptr) return stray_.add(Event::kWeftUnknownPeer, kClassExact);
+  if (peer == nullptr) return strays_.add(Event::kWeftUnknownPeer, kClassExact);
   const auto opened = peer->session.open(datagram.payload, now);
   // Silence that this packet has ended is acted upon before the packet is.
   handle_events(*peer, now);

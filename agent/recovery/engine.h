@@ -109,7 +109,7 @@ class Engine {
   // Looks at every flow of both directions: some milliseconds when the tables are full.
   void list_flows(NewestFlows& out) const;
   // Of frames that belong to no peer.
-  const Counters& stray_counters() const { return stray_; }
+  const Counters& stray_counters() const { return strays_; }
   const PolicyTable& policy() const { return config_.policy; }
 
  private:
@@ -129,7 +129,7 @@ class Engine {
   const EngineConfig config_;
   FrameIo& io_;
   std::vector<std::unique_ptr<Peer>> peers_;
-  Counters stray_;
+  Counters strays_;
   std::vector<PeerChange> changes_;
 };
 

@@ -133,7 +133,7 @@ inline constexpr std::array kEventNames{
 };
 inline constexpr std::size_t kEventCount = kEventNames.size();
 
-// One per peer. Written and read by the engine's thread; others get copies.
+// One per peer, and one for what belongs to none. Written and read by the engine's thread; others get copies.
 class Counters {
  public:
   // Adds another's counts to these.
