@@ -165,7 +165,7 @@ Status Forwarder::deliver_due(Path& path, Nanoseconds now) {
     std::size_t count = 0;
     for (; count < batch.size() && is_due(); ++count) {
       const Delivery& delivery = path.deliveries.top();
-      lateness_.record(now - started_ - delivery.at);
+      lateness_.add(now - started_ - delivery.at);
       batch[count] = {frames_.data(delivery.slot) + delivery.offset, delivery.frame_bytes};
       slots[count] = delivery.slot;
       path.deliveries.pop();

@@ -16,10 +16,10 @@
 #include <string>
 #include <vector>
 
+#include "agent/base/duration_histogram.h"
 #include "agent/base/result.h"
 #include "netem/counters.h"
 #include "netem/frame_store.h"
-#include "netem/lateness.h"
 #include "netem/link.h"
 #include "netem/loss_log.h"
 #include "netem/packet_kind.h"
@@ -53,7 +53,8 @@ class Forwarder {
 
   const DirectionCounters& counters(Direction direction) const { return paths_[index(direction)].counters; }
   EmulatorDrops drops();
-  const Lateness& lateness() const { return lateness_; }
+  // How much later than the model said frames left.
+  const DurationHistogram& lateness() const { return lateness_; }
   bool realtime() const { return realtime_; }       // false: the machine did not grant real-time priority
   Nanoseconds started() const { return started_; }  // CLOCK_MONOTONIC
   Nanoseconds elapsed() const { return elapsed_; }
@@ -96,7 +97,7 @@ class Forwarder {
   std::array<Path, 2> paths_;
   Options options_;
   LossLog* loss_log_;
-  Lateness lateness_;
+  DurationHistogram lateness_;
   EmulatorDrops own_drops_;
   bool realtime_ = false;
   std::uint64_t next_order_ = 0;

@@ -129,23 +129,24 @@ ordered_json report(const DirectionCounters& counters) {
 
 ordered_json report(Forwarder& forwarder, std::uint64_t seed) {
   const EmulatorDrops drops = forwarder.drops();
-  const Lateness& late = forwarder.lateness();
-  return {
-      {"schema", "weft-wan/1"},
-      {"version", kVersion},
-      {"seed", seed},
-      {"start_ns", forwarder.started().count()},
-      {"elapsed_ns", forwarder.elapsed().count()},
-      {"emulator_drops", drops.total()},
-      {"emulator_drops_by_cause",
-       {{"receive", drops.receive},
-        {"transmit", drops.transmit},
-        {"too_long", drops.too_long},
-        {"no_memory", drops.no_memory}}},
-      {"realtime", forwarder.realtime()},
-      {"late_us", {{"p50", late.quantile_us(0.5)}, {"p99", late.quantile_us(0.99)}, {"max", late.max_us()}}},
-      {"forward", report(forwarder.counters(Direction::kForward))},
-      {"reverse", report(forwarder.counters(Direction::kReverse))}};
+  const auto late_us = [&](double share) {
+    return forwarder.lateness().percentile(share).value_or(Nanoseconds{0}).count() / 1000;
+  };
+  return {{"schema", "weft-wan/1"},
+          {"version", kVersion},
+          {"seed", seed},
+          {"start_ns", forwarder.started().count()},
+          {"elapsed_ns", forwarder.elapsed().count()},
+          {"emulator_drops", drops.total()},
+          {"emulator_drops_by_cause",
+           {{"receive", drops.receive},
+            {"transmit", drops.transmit},
+            {"too_long", drops.too_long},
+            {"no_memory", drops.no_memory}}},
+          {"realtime", forwarder.realtime()},
+          {"late_us", {{"p50", late_us(0.5)}, {"p99", late_us(0.99)}, {"max", late_us(1)}}},
+          {"forward", report(forwarder.counters(Direction::kForward))},
+          {"reverse", report(forwarder.counters(Direction::kReverse))}};
 }
 
 ExitCode complain(const Error& error, ExitCode code) { return weft::complain("weft-wan", error, code); }

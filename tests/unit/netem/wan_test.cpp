@@ -1,4 +1,4 @@
-// The parts of weft-wan that need no interface: room for frames, lateness, the loss log.
+// The parts of weft-wan that need no interface: room for frames, the loss log.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -12,13 +12,10 @@
 
 #include "agent/roce/icrc.h"
 #include "netem/frame_store.h"
-#include "netem/lateness.h"
 #include "netem/loss_log.h"
 
 namespace weft::netem {
 namespace {
-
-using std::chrono::microseconds;
 
 TEST(FrameStore, SlotsDoNotOverlapAndAreFinite) {
   constexpr std::size_t kBytes = 1000;
@@ -39,19 +36,6 @@ TEST(FrameStore, SlotsDoNotOverlapAndAreFinite) {
   }
   store.release(slots[7]);
   EXPECT_EQ(store.acquire(), slots[7]);
-}
-
-TEST(Lateness, QuantilesAreUpperBoundsWithinAFactorOfTwo) {
-  Lateness lateness;
-  EXPECT_EQ(lateness.quantile_us(0.5), 0U);
-  for (int us = 1; us <= 1000; ++us)
-    lateness.record(microseconds(us));
-  EXPECT_GE(lateness.quantile_us(0.5), 500U);
-  EXPECT_LT(lateness.quantile_us(0.5), 1000U);
-  EXPECT_EQ(lateness.quantile_us(1), 1000U);
-  EXPECT_EQ(lateness.max_us(), 1000U);
-  lateness.record(-microseconds(5));
-  EXPECT_EQ(lateness.max_us(), 1000U);
 }
 
 class LossLogFile : public testing::Test {
