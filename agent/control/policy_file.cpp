@@ -9,6 +9,7 @@
 #include "agent/base/text_file.h"
 #include "agent/base/units.h"
 #include "agent/fec/code.h"
+#include "agent/recovery/block_group.h"
 
 namespace weft::control {
 namespace {
@@ -105,7 +106,7 @@ void read_fixed_code(TomlReader& reader, ClassPolicy& policy) {
   std::uint64_t interleave = 1;
   reader.integer("k", k, 1, fec::kMaxColumns);
   reader.integer("r", r, 1, fec::kMaxRows);
-  reader.integer("interleave", interleave, 1, UINT8_MAX);
+  reader.integer("interleave", interleave, 1, recovery::kMaxInterleave);
   policy.fixed = recovery::FixedCode{static_cast<std::uint16_t>(k), static_cast<std::uint16_t>(r),
                                      static_cast<std::uint16_t>(interleave)};
 }
