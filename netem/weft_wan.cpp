@@ -152,6 +152,13 @@ ordered_json report(Forwarder& forwarder, std::uint64_t seed) {
 ExitCode complain(const Error& error, ExitCode code) { return weft::complain("weft-wan", error, code); }
 
 int emulate(const Arguments& arguments) {
+  if (arguments.interface_a == arguments.interface_b) {
+    return complain({.code = 0,
+                     .what = "--a and --b are the same interface",
+                     .where = arguments.interface_a,
+                     .hint = "what is sent there would come back for ever"},
+                    kExitUsage);
+  }
   const auto overrides = overrides_of(arguments);
   if (!overrides) return complain(overrides.error(), kExitUsage);
   const auto profile = load_profile(arguments.profile, *overrides);

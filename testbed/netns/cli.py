@@ -43,7 +43,7 @@ def _parser() -> argparse.ArgumentParser:
                            help="WAN profile instead of --loss --burst --rtt --rate (netem/profiles/*.toml)")
 
     run_parser = commands.add_parser("run", parents=[named], help="measure policies against the lossless bound")
-    run_parser.add_argument("--policy", "--policies", type=_words, required=True, metavar="LIST", dest="policies",
+    run_parser.add_argument("--policy", "--policies", type=_policies, required=True, metavar="LIST", dest="policies",
                             help=f"of {', '.join(policy.names())}, or files ending in .toml; comma-separated")
     run_parser.add_argument("--seed", "--seeds", type=_seeds, default=[1], metavar="LIST", dest="seeds",
                             help="of everything random; with several, every policy is run with each (default 1)")
@@ -90,6 +90,13 @@ def _version() -> str:
 
 def _words(text: str) -> list[str]:
     return [word for word in text.split(",") if word]
+
+
+def _policies(text: str) -> list[str]:
+    names = _words(text)
+    if not names:
+        raise argparse.ArgumentTypeError("an empty list")
+    return names
 
 
 def _seeds(text: str) -> list[int]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from testbed.netns import results
-from testbed.netns.errors import LabError, VoidRun
+from testbed.netns.errors import LabError, UsageError, VoidRun
 from testbed.netns.measure import Measurement, measure, tail_drops
 from testbed.netns.policy import Policy, load
 from testbed.netns.scenario import Scenario
@@ -103,9 +103,12 @@ def _progress(number: int, sweep: Sweep, entry: dict[str, Any], scenario: Scenar
 def measure_all(name: str, sweep: Sweep, out: pathlib.Path) -> dict[str, Any]:
     """Every run of the sweep, as results.json and report.html in `out`. The lab is gone afterwards, whatever
     happens."""
-    out.mkdir(parents=True, exist_ok=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"--out {out}: {error.strerror}", "a folder, made if it is not there") from None
     topology = Topology(name)
-    topology.check_free()
+    topology.claim()
     runs: list[dict[str, Any]] = []
     try:
         topology.create(wan_mtu_for(sweep.cells[0].pmtu), sweep.cells[0].role)

@@ -2,6 +2,7 @@
 policy, so that only the policy differs."""
 
 import dataclasses
+import math
 from typing import Any
 
 from testbed.netns import traffic, units
@@ -57,6 +58,8 @@ class Scenario:
             raise UsageError("--rtt and --rate must be above zero")
         if len(self.loss_fractions) > 2 or not all(0 <= p <= 1 for p in self.loss_fractions):
             raise UsageError(f"--loss {self.loss}", "a fraction such as 1e-3, or two for a>b,b>a")
+        if not 1 <= self.burst < math.inf:
+            raise UsageError(f"--burst {self.burst}", "at least 1, which means independent losses")
         if not self.sizes:
             raise UsageError("--message-bytes is empty", "sizes such as 1mib,4mib")
 

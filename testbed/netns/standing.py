@@ -15,7 +15,7 @@ STATE = pathlib.Path("/run/weft-lab")
 
 def up(name: str, settings: WanSettings, wan_mtu: int) -> None:
     topology = Topology(name)
-    topology.check_free()
+    topology.claim()
     folder = STATE / name
     try:
         topology.create(wan_mtu)

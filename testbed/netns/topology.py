@@ -1,10 +1,13 @@
 """The five nodes of a lab, made and unmade."""
 
 import dataclasses
+import fcntl
+import pathlib
 
 from testbed.netns.errors import LabError, UsageError
 from testbed.netns.namespace import Namespace, connect
 
+LOCKS = pathlib.Path("/run/weft-lab")
 NODES = ("host-a", "gw-a", "wan", "gw-b", "host-b")
 # A PMTU of 1024 and a repair for it fit 1500; larger PMTUs need jumbo frames on the WAN.
 WAN_MTU = 1500
@@ -46,13 +49,21 @@ class Topology:
     def __getitem__(self, node: str) -> Namespace:
         return self.nodes[node]
 
-    def check_free(self) -> None:
+    def claim(self) -> None:
+        """Before create(): whoever fails or ends after it takes down what is there by this name, so it must be its own.
+        The claim ends with the process."""
+        LOCKS.mkdir(parents=True, exist_ok=True)
+        self._lock = open(LOCKS / f"{self.name}.lock", "w", encoding="ascii")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise LabError(f"a lab named '{self.name}' is being made or measured", "another --name") from None
         if any(node.exists() for node in self.nodes.values()):
             raise LabError(f"a lab named '{self.name}' is there already",
                            f"testbed/lab down --name {self.name}, or another --name")
 
     def create(self, wan_mtu: int, role: str = "gateway") -> None:
-        """After check_free(). With the role "host", what is gw-a and gw-b otherwise are training hosts, and host-a and
+        """After claim(). With the role "host", what is gw-a and gw-b otherwise are training hosts, and host-a and
         host-b their soft-RoCE endpoints behind a veth."""
         for node in self.nodes.values():
             node.create()

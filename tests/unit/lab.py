@@ -7,16 +7,17 @@ import sys
 import tempfile
 import tomllib
 import unittest
+from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 
-from testbed.netns import agents, policy, results, traffic, units  # noqa: E402
+from testbed.netns import agents, policy, results, topology, traffic, units  # noqa: E402
 from testbed.netns.endpoints import Transfer  # noqa: E402
 from testbed.netns.errors import LabError, VoidRun, UsageError  # noqa: E402
 from testbed.netns.demo import CELLS, POLICIES, closing  # noqa: E402
 from testbed.netns.measure import Measurement, check_punctual, wan_settings  # noqa: E402
 from testbed.netns.namespace import call  # noqa: E402
-from testbed.netns.run import Sweep, judge  # noqa: E402
+from testbed.netns.run import Sweep, judge, measure_all  # noqa: E402
 from testbed.netns.scenario import Scenario  # noqa: E402
 from testbed.netns.wan import PROGRAMS  # noqa: E402
 from tests.support.results_schema import faults  # noqa: E402
@@ -39,7 +40,7 @@ class Scenarios(unittest.TestCase):
     def test_nonsense_is_refused(self):
         for wrong in ({"pmtu": 1500}, {"qps": 0}, {"loss": "2"}, {"loss": "x"}, {"loss": "0,0,0"}, {"rtt": "30"},
                       {"rate": "0mbit"}, {"message_bytes": ""}, {"message_bytes": "4q"}, {"messages": 0}, {"op": "flush"}, {"role": "router"},
-                      {"psn": 1 << 24}):
+                      {"psn": 1 << 24}, {"burst": 0.5}, {"burst": float("nan")}, {"burst": float("inf")}):
             with self.assertRaises(UsageError, msg=str(wrong)):
                 Scenario(**wrong)
 
@@ -47,6 +48,20 @@ class Scenarios(unittest.TestCase):
         self.assertEqual(units.rate_bits("1.5gbit"), 1.5e9)
         self.assertEqual(units.milliseconds("500us"), 0.5)
         self.assertEqual(units.byte_count("4mib"), 4 << 20)
+
+
+class Names(unittest.TestCase):
+    def test_one_lab_of_a_name_at_a_time(self):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(topology, "LOCKS", pathlib.Path(folder)):
+            first, second = topology.Topology("t-once"), topology.Topology("t-once")
+            first.claim()
+            topology.Topology("t-other").claim()
+            with self.assertRaises(LabError):
+                second.claim()
+
+    def test_results_go_to_a_folder(self):
+        with tempfile.NamedTemporaryFile() as file, self.assertRaises(UsageError):
+            measure_all("t-out", Sweep([Scenario()], [], [1]), pathlib.Path(file.name))
 
 
 class Policies(unittest.TestCase):
