@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "agent/base/units.h"
+#include "agent/control/config.h"
 #include "agent/control/policy_file.h"
 #include "agent/recovery/hold_bound.h"
 #include "agent/roce/headers.h"
@@ -94,7 +95,8 @@ namespace {
 
 // As given on the command line.
 struct Request {
-  std::string policy_path;
+  std::string policy_path;  // one of these two, or neither
+  std::string config_path;
   std::string class_name;
   unsigned level = 0;
   double loss = 0;
@@ -115,14 +117,35 @@ struct Situation {
   StreamState stream;
 };
 
-Result<Situation> understand(const Request& request) {
+Result<recovery::PolicyTable> classes_of(const Request& request) {
+  if (!request.config_path.empty()) {
+    auto config = control::load_config(request.config_path);
+    if (!config) return fail(config.error());
+    return std::move(config->policy.classes);
+  }
+  if (request.policy_path.empty()) return recovery::PolicyTable::defaults();
   auto policy = control::load_policy_file(request.policy_path);
   if (!policy) return fail(policy.error());
   if (!policy->agents)
     return fail("this policy runs no agents", request.policy_path, "name a policy with `agents = true`");
-  Situation situation{.policy = std::move(policy->traffic.classes), .tag = {}, .path = {}, .stream = {}};
+  return std::move(policy->traffic.classes);
+}
+
+std::string names_of(const recovery::PolicyTable& policy) {
+  std::string names;
+  for (const recovery::ClassPolicy& row : policy.classes)
+    names += (names.empty() ? "" : ", ") + row.name;
+  return names;
+}
+
+Result<Situation> understand(const Request& request) {
+  auto policy = classes_of(request);
+  if (!policy) return fail(policy.error());
+  Situation situation{.policy = *std::move(policy), .tag = {}, .path = {}, .stream = {}};
   const auto class_id = situation.policy.find(request.class_name);
-  if (!class_id) return fail(fmt::format("no class '{}'", request.class_name), request.policy_path);
+  if (!class_id)
+    return fail(fmt::format("no class '{}'", request.class_name), "",
+                "classes: " + names_of(situation.policy));
   situation.tag = {.class_id = *class_id, .level = static_cast<std::uint8_t>(request.level)};
 
   const auto rtt = parse_duration(request.rtt);
@@ -182,10 +205,15 @@ std::string must_be_number(const std::string& text) {
 }  // namespace
 
 void add_explain(CLI::App& app, Action& chosen) {
-  CLI::App* command = app.add_subcommand(
-      "explain", "Show which code a policy's class gets on a path, what it costs and leaves lost");
+  CLI::App* command =
+      app.add_subcommand("explain", "Show which code a class gets on a path, what it costs and leaves lost");
   const auto request = std::make_shared<Request>();
-  command->add_option("--policy", request->policy_path, "policy file")->required();
+  CLI::Option* config =
+      command->add_option("--config", request->config_path, "weftd's configuration, for its classes");
+  command
+      ->add_option("--policy", request->policy_path,
+                   "or a policy file; without either: the classes as shipped")
+      ->excludes(config);
   command->add_option("--class", request->class_name, "class of the policy")->required();
   command->add_option("--level", request->level, "level of the class")
       ->check(CLI::Range(0U, static_cast<unsigned>(recovery::kLevels - 1)))

@@ -100,10 +100,10 @@ def _policies(text: str) -> list[str]:
 
 
 def _seeds(text: str) -> list[int]:
-    seeds = [int(word) for word in _words(text)]
-    if not seeds:
-        raise ValueError
-    return seeds
+    words = _words(text)
+    if not words or not all(word.isdecimal() for word in words):
+        raise argparse.ArgumentTypeError(f"'{text}': whole numbers, like 1,2,3")
+    return [int(word) for word in words]
 
 
 def _sweep(options: argparse.Namespace) -> Sweep:

@@ -108,8 +108,11 @@ class Runner:
     def build(self, preset):
         started = time.monotonic()
         log_path = self.log_path(f"build/{preset}")
+        folder = ROOT / "build" / preset
+        folder.mkdir(parents=True, exist_ok=True)
         for command in (("cmake", "--preset", preset), ("cmake", "--build", f"build/{preset}", "-j", CORES)):
-            status, _ = self.processes.run(command, log_path, timeout_s=3600)
+            # One build in a folder at a time, as in testbed/lab.
+            status, _ = self.processes.run(("flock", "-o", folder, *command), log_path, timeout_s=3600)
             if status != 0:
                 print(log_path.read_text(errors="replace")[-LOG_TAIL_BYTES:])
                 self.record(Outcome(f"build/{preset}", "failed", f"{command[0]} exited with {status}"))
