@@ -229,6 +229,15 @@ Status Daemon::change_mode(control::Mode mode) {
   return {};
 }
 
+// What made a flow ours, or its class, may be gone from the tables: it must not go on for as long as it is remembered.
+Status Daemon::forget_flows() {
+  return datapath_->hand_over([&]() -> Status {
+    const auto forgotten = datapath_->classifier().forget_idle(Nanoseconds::max());
+    if (!forgotten) return fail(forgotten.error());
+    return {};
+  });
+}
+
 Status Daemon::reload_config() {
   auto next = control::load_config(options_.config_path);
   if (!next) return fail(next.error());
@@ -238,6 +247,7 @@ Status Daemon::reload_config() {
   auto engine = engine_config(*next);
   if (!engine) return fail(engine.error());
   if (auto applied = apply_tables(*next); !applied) return applied;
+  if (auto forgotten = forget_flows(); !forgotten) return forgotten;
   write_fills();  // while their classes are still those of config_
   config_ = std::move(*next);
   const bool replaced = datapath_->run_inside(

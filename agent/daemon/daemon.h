@@ -48,6 +48,7 @@ class Daemon {
   Status reload();
   Status reload_config();
   Status apply_tables(const control::Config& next);
+  Status forget_flows();
   Status change_mode(control::Mode mode);
   Result<nlohmann::json> answer(const nlohmann::json& request);
   Result<nlohmann::json> statistics();
