@@ -20,16 +20,16 @@ constexpr int kCopies = 6;
 
 }  // namespace
 
-void AckGuard::on_response(const roce::FlowKey& key, const roce::PacketView& view, const PathHeaders& path,
+bool AckGuard::on_response(const roce::FlowKey& key, const roce::PacketView& view, const PathHeaders& path,
                            Time now) {
   const roce::Operation operation = view.op().operation;
   const bool guarded =
       operation == roce::Operation::kAcknowledge || operation == roce::Operation::kAtomicAcknowledge;
   if (!guarded || view.ip_packet().size() > wire::kMaxAckCopyBytes) {
     if (const auto found = index_.find(key); found != index_.end()) entries_[found->second].copies_left = 0;
-    return;
+    return true;
   }
-  Entry& entry = entry_of(key, now);
+  const auto [entry, another_gave_way] = place_for(key, now);
   const Time gap = now - entry.last_at;
   // A pause is not a gap between ACKs of one message.
   if (gap < kMaxPatience) entry.mean_gap += (gap - entry.mean_gap) / 8;
@@ -41,24 +41,26 @@ void AckGuard::on_response(const roce::FlowKey& key, const roce::PacketView& vie
   entry.due = now + entry.patience;
   entry.copies_left = kCopies;
   wake_at(entry.due);
+  return !another_gave_way;
 }
 
-AckGuard::Entry& AckGuard::entry_of(const roce::FlowKey& key, Time now) {
-  if (const auto found = index_.find(key); found != index_.end()) return entries_[found->second];
+AckGuard::Place AckGuard::place_for(const roce::FlowKey& key, Time now) {
+  if (const auto found = index_.find(key); found != index_.end()) return {.entry = entries_[found->second]};
+  bool another_gave_way = false;
   std::size_t slot = entries_.size();
   if (slot < max_flows_) {
     entries_.emplace_back();
   } else {
     slot = next_victim_;
     next_victim_ = (next_victim_ + 1) % max_flows_;
-    if (entries_[slot].copies_left > 0) ++evictions_;
+    another_gave_way = entries_[slot].copies_left > 0;
     index_.erase(entries_[slot].key);
   }
   entries_[slot] = Entry{};
   entries_[slot].key = key;
   entries_[slot].last_at = now;
   index_.emplace(key, slot);
-  return entries_[slot];
+  return {.entry = entries_[slot], .another_gave_way = another_gave_way};
 }
 
 void AckGuard::clear() {

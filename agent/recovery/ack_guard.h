@@ -25,8 +25,9 @@ class AckGuard {
   explicit AckGuard(std::size_t max_flows) : max_flows_(max_flows) { entries_.reserve(max_flows); }
 
   // A packet of a response flow on its way to the peer. An ACK, NAK or atomic acknowledgement is remembered;
-  // anything else of the flow makes what was remembered needless.
-  void on_response(const roce::FlowKey& key, const roce::PacketView& view, const PathHeaders& path, Time now);
+  // anything else of the flow makes what was remembered needless. False when another flow's gave way to it before all its
+  // copies were sent.
+  bool on_response(const roce::FlowKey& key, const roce::PacketView& view, const PathHeaders& path, Time now);
 
   // When a copy is due; nullopt when none is.
   std::optional<Time> next_deadline() const { return deadline_; }
@@ -47,7 +48,6 @@ class AckGuard {
 
   void clear();
   std::size_t size() const { return entries_.size(); }
-  std::uint64_t evictions() const { return evictions_; }
 
  private:
   // Later copies wait longer, so that one burst of losses does not take several.
@@ -64,7 +64,11 @@ class AckGuard {
     Time due{};
     int copies_left = 0;
   };
-  Entry& entry_of(const roce::FlowKey& key, Time now);
+  struct Place {
+    Entry& entry;
+    bool another_gave_way = false;
+  };
+  Place place_for(const roce::FlowKey& key, Time now);
   void wake_at(Time at) {
     if (!deadline_ || at < *deadline_) deadline_ = at;
   }
@@ -74,7 +78,6 @@ class AckGuard {
   std::unordered_map<roce::FlowKey, std::size_t> index_;
   std::optional<Time> deadline_;  // at or before the earliest due
   std::size_t next_victim_ = 0;
-  std::uint64_t evictions_ = 0;
 };
 
 }  // namespace weft::recovery

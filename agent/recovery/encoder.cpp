@@ -59,7 +59,7 @@ void Encoder::encode(const roce::PacketView& view, const PathHeaders& path, Tag 
   const roce::FlowKey key = view.flow_key();
   if (key.response) {
     if (planner_.policy().fec.ack_guard) {
-      guard_.on_response(key, view, path, now);
+      if (!guard_.on_response(key, view, path, now)) counters_.add(Event::kAckCopyEvicted, ack_class_);
       wake_at(guard_.next_deadline());
     }
     if (view.op().operation == roce::Operation::kAcknowledge) return;

@@ -42,6 +42,7 @@ namespace weft::recovery {
   X(kControlDroppedBudget, "control_dropped_budget")        \
   X(kControlDroppedNoFrame, "control_dropped_no_frame")     \
   X(kAckCopySent, "ack_copy_sent")                          \
+  X(kAckCopyEvicted, "ack_copy_evicted")                    \
   /* restorer side: wan -> lan */                           \
   X(kSourceReceived, "source_received")                     \
   X(kSourceReceivedBytes, "source_received_bytes")          \

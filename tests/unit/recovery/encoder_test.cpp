@@ -242,6 +242,15 @@ TEST(Encoder, CleanLinkCostsUnderOnePercent) {
   EXPECT_LT(share, 0.0095);
 }
 
+TEST(Encoder, AGuardedAcknowledgementThatGivesWayIsCounted) {
+  EncoderLimits limits;
+  limits.max_guarded_flows = 1;
+  EncoderRig rig(test::seed(), PolicyTable::defaults(), limits);
+  for (const std::uint32_t qpn : {17U, 18U, 18U})
+    rig.send(WriteFlow(qpn).acknowledge(roce::Psn(5)), {});
+  EXPECT_EQ(rig.counters.total(Event::kAckCopyEvicted), 1U);
+}
+
 TEST(Encoder, UncodedStreamsAreListedByManifests) {
   PolicyTable policy = fixed({.k = 32, .r = 4, .interleave = 1});
   const ClassId dp_low = *policy.find("dp-low");
