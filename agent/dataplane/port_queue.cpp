@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "agent/base/copy_bytes.h"
+
 namespace weft::dataplane {
 namespace {
 
@@ -57,7 +59,7 @@ std::optional<Received> PortQueue::assemble() {
     std::uint8_t* to = whole ? pool_->bytes(*whole).data() : nullptr;
     for (const ChunkIndex part : parts_) {
       const std::span<const std::uint8_t> from = pool_->bytes(part);
-      if (to != nullptr) to = std::ranges::copy(from, to).out;
+      if (to != nullptr) to = copy_bytes(from, to);
       pool_->release(part);
     }
     if (!whole) {

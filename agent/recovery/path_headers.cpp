@@ -8,16 +8,20 @@ namespace {
 // Sum of 16-bit big-endian words (RFC 1071), unfolded. Words of eight bytes at a time in memory order: the
 // ones' complement sum does not mind the byte order as long as it is swapped back once.
 std::uint64_t ones_complement_sum(ByteView bytes) {
-  std::uint64_t sum = 0;
+  std::uint64_t low = 0;
+  std::uint64_t high = 0;
+  const auto add = [&](std::size_t at, std::size_t count) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + at, count);
+    low += word & UINT32_MAX;
+    high += word >> 32;
+  };
+  constexpr std::size_t kAtOnce = sizeof(std::uint64_t);
   std::size_t i = 0;
-  for (; i + 4 <= bytes.size(); i += 4) {
-    std::uint32_t word = 0;
-    std::memcpy(&word, bytes.data() + i, 4);
-    sum += word;
-  }
-  std::uint32_t last = 0;
-  std::memcpy(&last, bytes.data() + i, bytes.size() - i);
-  return sum + last;
+  for (; i + kAtOnce <= bytes.size(); i += kAtOnce)
+    add(i, kAtOnce);
+  add(i, bytes.size() - i);
+  return low + high;
 }
 
 std::uint16_t fold(std::uint64_t sum) {

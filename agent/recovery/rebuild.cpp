@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "agent/base/copy_bytes.h"
 #include "agent/roce/builder.h"
 #include "agent/roce/headers.h"
 
@@ -21,7 +22,7 @@ std::optional<FrameId> rebuild_frame(FrameIo& io, const PathHeaders& path, ByteV
   const MutableByteView bytes = io.writable_bytes(*frame);
   const ByteView headers = path.bytes();
   std::copy_n(headers.begin(), path.ethernet_bytes(), bytes.begin());
-  std::ranges::copy(ip_packet, bytes.begin() + static_cast<std::ptrdiff_t>(path.ethernet_bytes()));
+  copy_bytes(ip_packet, bytes.data() + path.ethernet_bytes());
   std::uint8_t* ip = bytes.data() + path.ethernet_bytes();
   const std::uint8_t* model = headers.data() + path.ethernet_bytes();
   if (path.ipv6()) {

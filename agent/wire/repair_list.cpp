@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "agent/base/copy_bytes.h"
 #include "agent/roce/headers.h"
 #include "agent/wire/field_codec.h"
 #include "agent/wire/format.h"
@@ -144,7 +145,7 @@ std::size_t encode(const Repair& repair, const RepairListBuilder* list, MutableB
   writer.u16(repair.symbol_bytes);
   std::size_t written = writer.written();
   if (list != nullptr) written += list->encode(out.subspan(written));
-  std::ranges::copy(repair.symbol, out.begin() + static_cast<std::ptrdiff_t>(written));
+  copy_bytes(repair.symbol, out.data() + written);
   return written + repair.symbol.size();
 }
 
