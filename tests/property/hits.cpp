@@ -11,12 +11,14 @@ void Hits::add(const Hits& other) {
   packets += other.packets;
   fills += other.fills;
   late_fills += other.late_fills;
+  bytes_declared_in_vain += other.bytes_declared_in_vain;
 }
 
 void Hits::print() const {
-  std::printf("%llu packets, %llu fills, %llu of them late\nfaults:\n",
+  std::printf("%llu packets, %llu fills, %llu of them late, %llu bytes declared zero that are not\nfaults:\n",
               static_cast<unsigned long long>(packets), static_cast<unsigned long long>(fills),
-              static_cast<unsigned long long>(late_fills));
+              static_cast<unsigned long long>(late_fills),
+              static_cast<unsigned long long>(bytes_declared_in_vain));
   for (const auto& [name, count] : faults)
     std::printf("  %-28s %llu\n", name.c_str(), static_cast<unsigned long long>(count));
   std::printf("events:\n");

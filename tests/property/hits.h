@@ -19,6 +19,7 @@ struct Hits {
   std::uint64_t packets = 0;  // over the WAN
   std::uint64_t fills = 0;
   std::uint64_t late_fills = 0;  // of packets that came after all
+  std::uint64_t bytes_declared_in_vain = 0;
 
   void add(const Hits& other);
   void print() const;

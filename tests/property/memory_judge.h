@@ -10,9 +10,10 @@
 
 namespace weft::test {
 
-// `told_all`: every undoing of a fill came to an agent's ears, so that what is declared must be zero, too.
-void judge_memory(const sim::Transfer& transfer, std::uint32_t pmtu_bytes,
-                  const std::vector<recovery::FillRecord>& records, bool told_all, Complaints& complaints);
+// Returns how many bytes were declared zero and are not: undone later than agents wait to hear of it (decision 0095), which
+// costs the job a little accuracy and breaks no promise.
+std::uint64_t judge_memory(const sim::Transfer& transfer, std::uint32_t pmtu_bytes,
+                           const std::vector<recovery::FillRecord>& records, Complaints& complaints);
 
 // The messages that did not complete, or were not delivered whole.
 std::string describe_failures(const sim::Transfer& transfer);

@@ -221,10 +221,8 @@ Hits PromiseRun::run() {
 void PromiseRun::judge_end() {
   passing_.finish(sites_.now());
   judge_leaks();
-  // A dead agent told nobody that a fill was undone; the lan that lost a fill, or the NAK after it, told no agent.
-  const bool told_all =
-      scenario_.agent_events.empty() && scenario_.drop_to_host == 0 && scenario_.drop_from_host == 0;
-  judge_memory(transfer_, scenario_.transfer.pmtu_bytes, fill_records_, told_all, complaints_);
+  hits_.bytes_declared_in_vain =
+      judge_memory(transfer_, scenario_.transfer.pmtu_bytes, fill_records_, complaints_);
   if (scenario_.must_succeed && !transfer_.succeeded())
     complaints_.add("P6", "not all messages completed:" + describe_failures(transfer_));
 }
