@@ -110,7 +110,7 @@ void LossEstimator::update_rate() {
     evidence_.erase(evidence_.begin(), evidence_.begin() + static_cast<std::ptrdiff_t>(stretch.begin));
   };
   if (rise.packets > 0) {
-    run_rate_ = rise.runs / rise.packets;
+    run_rate_ = bound(rise.runs) / rise.packets;
     forget_before(rise);
   } else if (fall.packets > 0) {
     run_rate_ = std::min(run_rate_, bound(fall.runs) / fall.packets);

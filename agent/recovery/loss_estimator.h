@@ -4,7 +4,7 @@
 // What is estimated is the rate of loss *runs*, which are independent where single losses are not. Every stretch of
 // reports that ends now is asked whether the rate can be true for it:
 //
-//   rises at once   where a stretch had too many runs: to what that stretch had
+//   rises at once   where a stretch had too many runs: to what that stretch bounds it by
 //   decays          to what all the evidence bounds it by; without losses that is 3/n
 //
 // and where a stretch shows that the path has changed, what came before it is forgotten.

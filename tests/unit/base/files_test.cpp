@@ -1,6 +1,8 @@
 // Files read and written whole, and signals as a flag.
 #include <csignal>
 #include <filesystem>
+#include <string>
+#include <string_view>
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -11,13 +13,15 @@
 namespace weft {
 namespace {
 
+using namespace std::string_view_literals;
+
 std::filesystem::path scratch_path() {
   return std::filesystem::temp_directory_path() / ("weft-text-" + std::to_string(::getpid()));
 }
 
 TEST(TextFile, IsReadAsItWasWritten) {
   const auto path = scratch_path();
-  const std::string text("two\r\nlines\0and no end", 23);
+  const std::string text("two\r\nlines\0and no end"sv);
   ASSERT_TRUE(write_text_file(path.string(), "longer than what replaces it, by a little"));
   ASSERT_TRUE(write_text_file(path.string(), text));
   const auto read = read_text_file(path.string());
