@@ -7,6 +7,7 @@ As a program it sends or receives them on an interface, through AF_PACKET:
 """
 
 import argparse
+import errno
 import ipaddress
 import json
 import signal
@@ -20,6 +21,7 @@ ROCE_PORT = 4791
 WRITE_MIDDLE = 0x07
 ACKNOWLEDGE = 0x11
 ETH_P_ALL = 3
+FULL_FOR_S = 5  # longer than any test leaves an agent stopped
 SO_RCVBUFFORCE = 33  # not in Python's socket module
 SO_TIMESTAMPNS = 35
 
@@ -91,9 +93,22 @@ def send(options):
         due = started + i / options.rate
         while (now := time.monotonic()) < due:
             time.sleep(min(due - now, 0.001))
-        link.send(frame(options.src_mac, options.dst_mac, options.src, options.dst, options.first_psn + i, payload,
-                        options.dscp, options.qpn, options.opcode))
+        send_patiently(link, frame(options.src_mac, options.dst_mac, options.src, options.dst, options.first_psn + i,
+                                   payload, options.dscp, options.qpn, options.opcode))
     return 0
+
+
+def send_patiently(link, data):
+    """A veth whose ring is full refuses a frame, which is then not sent: what else the host sends shares that ring."""
+    end = time.monotonic() + FULL_FOR_S
+    while True:
+        try:
+            link.send(data)
+            return
+        except OSError as error:
+            if error.errno != errno.ENOBUFS or time.monotonic() > end:
+                raise
+        time.sleep(0.001)
 
 
 def receive(options):
