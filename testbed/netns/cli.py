@@ -6,6 +6,7 @@ import os
 import pathlib
 import signal
 import sys
+from collections.abc import Callable
 
 from testbed.netns import policy, traffic
 from testbed.netns.errors import LabError, MachineError
@@ -18,11 +19,11 @@ from testbed.netns.topology import NODES, Topology, wan_mtu_for
 from testbed.netns.wan import ROOT, WanSettings
 
 
-def _wan_options(parser: argparse.ArgumentParser) -> None:
+def wan_options(parser: argparse.ArgumentParser, rate: str = Scenario.rate) -> None:
     parser.add_argument("--loss", default="0", help="fraction of packets, or two for a>b,b>a (default %(default)s)")
     parser.add_argument("--burst", type=float, default=1, help="mean run of lost packets (default %(default)s)")
     parser.add_argument("--rtt", default="30ms", help="round trip (default %(default)s)")
-    parser.add_argument("--rate", default="200mbit", help="of the WAN, at IP level (default %(default)s)")
+    parser.add_argument("--rate", default=rate, help="of the WAN, at IP level (default %(default)s)")
     parser.add_argument("--pmtu", type=int, choices=PMTUS, default=1024,
                         help="path MTU of the endpoints; above 1024 the WAN has an MTU of 9000 (default %(default)s)")
 
@@ -30,14 +31,14 @@ def _wan_options(parser: argparse.ArgumentParser) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="testbed/lab", description="Two datacenters, a WAN between them, in network namespaces. Needs root.")
-    parser.add_argument("--version", action="version", version=_version())
+    parser.add_argument("--version", action="version", version=version())
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     named = argparse.ArgumentParser(add_help=False)
     named.add_argument("--name", default="lab", help="several labs can be there at once (default %(default)s)")
 
     up_parser = commands.add_parser("up", parents=[named], help="make a lab that stays, WAN running")
-    _wan_options(up_parser)
+    wan_options(up_parser)
     up_parser.add_argument("--seed", type=int, default=1, help="everything random (default %(default)s)")
     up_parser.add_argument("--profile", type=pathlib.Path,
                            help="WAN profile instead of --loss --burst --rtt --rate (netem/profiles/*.toml)")
@@ -47,7 +48,7 @@ def _parser() -> argparse.ArgumentParser:
                             help=f"of {', '.join(policy.names())}, or files ending in .toml; comma-separated")
     run_parser.add_argument("--seed", "--seeds", type=_seeds, default=[1], metavar="LIST", dest="seeds",
                             help="of everything random; with several, every policy is run with each (default 1)")
-    _wan_options(run_parser)
+    wan_options(run_parser)
     run_parser.add_argument("--qps", type=int, default=1, help="messages in flight (default %(default)s)")
     run_parser.add_argument("--messages", type=int, default=300, help="how many (default %(default)s)")
     messages = run_parser.add_mutually_exclusive_group()
@@ -83,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _version() -> str:
+def version() -> str:
     text = (ROOT / "CMakeLists.txt").read_text()
     return text.split("project(weft VERSION ", 1)[1].split()[0]
 
@@ -112,11 +113,11 @@ def _sweep(options: argparse.Namespace) -> Sweep:
     return Sweep(cells[:1], [policy.load(name) for name in options.policies], options.seeds)
 
 
-def _exec(name: str, node: str, argv: list[str]) -> None:
-    namespace = Topology(name)[node]
-    if not namespace.exists():
-        raise LabError(f"there is no lab named '{name}'", f"testbed/lab up --name {name}")
-    command = namespace.command(argv)
+def execute_in(topology: Topology, node: str, argv: list[str], lab: str) -> None:
+    """Becomes the command; `lab` is the program that makes such labs."""
+    if not topology.nodes[node].exists():
+        raise LabError(f"there is no lab named '{topology.name}'", f"{lab} up --name {topology.name}")
+    command = topology[node].command(argv)
     os.execvp(command[0], command)
 
 
@@ -131,8 +132,6 @@ def _up(options: argparse.Namespace) -> None:
 
 
 def _dispatch(options: argparse.Namespace) -> None:
-    if os.geteuid() != 0:
-        raise MachineError("network namespaces need root", "sudo testbed/lab ...")
     match options.command:
         case "up":
             _up(options)
@@ -141,7 +140,7 @@ def _dispatch(options: argparse.Namespace) -> None:
         case "demo":
             demo(options.name, options.out)
         case "exec":
-            _exec(options.name, options.node, options.argv)
+            execute_in(Topology(options.name), options.node, options.argv, "testbed/lab")
         case "down":
             down(options.name)
 
@@ -157,13 +156,19 @@ def _unwind(number: int, _frame: object) -> None:
 _ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def main() -> int:
-    options = _parser().parse_args()
+def carry_out(options: argparse.Namespace, dispatch: Callable[[argparse.Namespace], None]) -> int:
+    """The exit status of a command of a lab, whatever ends it."""
     for number in _ENDINGS:
         signal.signal(number, _unwind)
     try:
-        _dispatch(options)
+        if os.geteuid() != 0:
+            raise MachineError("network namespaces need root", "use sudo")
+        dispatch(options)
         return 0
     except LabError as error:
         print(f"lab: {error}" + (f"\nHINT: {error.hint}" if error.hint else ""), file=sys.stderr)
         return error.status
+
+
+def main() -> int:
+    return carry_out(_parser().parse_args(), _dispatch)

@@ -2,8 +2,10 @@
 
 import json
 import pathlib
+import shutil
 import subprocess
 import time
+from collections.abc import Callable
 
 from testbed.netns.errors import LabError
 from testbed.netns.process import end_pids
@@ -13,17 +15,22 @@ from testbed.netns.wan import WanSettings, wan_command
 STATE = pathlib.Path("/run/weft-lab")
 
 
-def up(name: str, settings: WanSettings, wan_mtu: int) -> None:
-    topology = Topology(name)
+def stand(topology: Topology, wan_mtu: int, start: Callable[[pathlib.Path], None]) -> None:
+    """Makes a lab and calls `start` with a folder for what runs in it; takes all of it down again when that fails."""
     topology.claim()
-    folder = STATE / name
+    folder = STATE / topology.name
     try:
         topology.create(wan_mtu)
         folder.mkdir(parents=True, exist_ok=True)
-        _start_wan(topology, settings, folder)
+        start(folder)
     except BaseException:
-        down(name)
+        down(topology.name)
         raise
+
+
+def up(name: str, settings: WanSettings, wan_mtu: int) -> None:
+    topology = Topology(name)
+    stand(topology, wan_mtu, lambda folder: _start_wan(topology, settings, folder))
     print(f"lab '{name}' is up; testbed/lab exec host-a --name {name} -- ping 10.2.0.2")
 
 
@@ -42,7 +49,9 @@ def _start_wan(topology: Topology, settings: WanSettings, folder: pathlib.Path) 
 
 
 def down(name: str) -> None:
-    """Ends every process in the lab's namespaces, by id, and removes them: also what a killed run left behind."""
+    """Ends every process in the lab's namespaces, by id, and removes them and the lab's folder: also what a killed run
+    left behind."""
     topology = Topology(name)
     end_pids([pid for node in topology.nodes.values() for pid in node.pids()])
     topology.delete()
+    shutil.rmtree(STATE / name, ignore_errors=True)

@@ -67,15 +67,15 @@ class Topology:
         host-b their soft-RoCE endpoints behind a veth."""
         for node in self.nodes.values():
             node.create()
-        connect(self["host-a"], "eth0", self["gw-a"], "lan0", JUMBO_MTU)
-        connect(self["gw-a"], "wan0", self["wan"], "a0", wan_mtu)
-        connect(self["wan"], "b0", self["gw-b"], "wan0", wan_mtu)
-        connect(self["gw-b"], "lan0", self["host-b"], "eth0", JUMBO_MTU)
+        connect(self.nodes["host-a"], "eth0", self.nodes["gw-a"], "lan0", JUMBO_MTU)
+        connect(self.nodes["gw-a"], "wan0", self.nodes["wan"], "a0", wan_mtu)
+        connect(self.nodes["wan"], "b0", self.nodes["gw-b"], "wan0", wan_mtu)
+        connect(self.nodes["gw-b"], "lan0", self.nodes["host-b"], "eth0", JUMBO_MTU)
         for gateway in ("gw-a", "gw-b"):
             self._bridge(gateway)
             if role == "host":
                 for address, mask in zip(BRIDGE_ADDRESSES[gateway], (IPV4_MASK_BITS, IPV6_MASK_BITS)):
-                    self[gateway].call("ip", "address", "add", f"{address}/{mask}", "dev", "br0")
+                    self.nodes[gateway].call("ip", "address", "add", f"{address}/{mask}", "dev", "br0")
         for own, other in ((HOST_A, HOST_B), (HOST_B, HOST_A)):
             self._address(own, other)
 
@@ -84,7 +84,7 @@ class Topology:
             node.delete()
 
     def _bridge(self, gateway: str) -> None:
-        node = self[gateway]
+        node = self.nodes[gateway]
         node.call("ip", "link", "add", "br0", "type", "bridge", "stp_state", "0", "forward_delay", "0",
                   "mcast_snooping", "0")
         for port in ("lan0", "wan0"):
@@ -92,7 +92,7 @@ class Topology:
         node.call("ip", "link", "set", "br0", "up")
 
     def _address(self, own: Host, other: Host) -> None:
-        node = self[own.node]
+        node = self.nodes[own.node]
         node.call("ip", "link", "set", "eth0", "address", own.mac)
         node.call("ip", "address", "add", f"{own.ipv4}/{IPV4_MASK_BITS}", "dev", "eth0")
         node.call("ip", "address", "add", f"{own.ipv6}/{IPV6_MASK_BITS}", "dev", "eth0", "nodad")

@@ -45,8 +45,11 @@ SUITES = (
     Suite("bpf"),
     Suite("integration"),
     Suite("fuzz", ("fuzz",), parallel=True),
+    Suite("vm"),
 )
-SLOW_PRESETS = {"asan"}  # left out by --quick
+# Left out by --quick.
+SLOW_PRESETS = {"asan"}
+SLOW_SUITES = {"vm"}
 ASKED_SCRIPTS = {"lint/clang-tidy"}  # minutes on a new tree: run when its suite is asked for by name
 
 
@@ -87,6 +90,11 @@ class Runner:
 
     def presets(self, suite):
         return [preset for preset in suite.presets if not (self.options.quick and preset in SLOW_PRESETS)]
+
+    def wanted(self, suite):
+        if self.options.only is not None:
+            return suite.name == self.options.only
+        return not (self.options.quick and suite.name in SLOW_SUITES)
 
     def cases(self, suite):
         for preset in self.presets(suite):
@@ -188,7 +196,7 @@ class Runner:
                 self.record(Outcome(f"mutants/{verdict.name}", status, verdict.detail))
             return
         print(f"seed {self.seed}", flush=True)
-        suites = [suite for suite in available_suites() if self.options.only in (None, suite.name)]
+        suites = [suite for suite in available_suites() if self.wanted(suite)]
         presets = dict.fromkeys(preset for suite in suites for preset in self.presets(suite))
         if all([self.build(preset) for preset in presets]):
             for suite in suites:
@@ -226,7 +234,7 @@ def available_suites():
 def parse_arguments():
     names = [suite.name for suite in available_suites()]
     parser = argparse.ArgumentParser(prog="tests/run", description="Builds Weft and runs its tests.")
-    parser.add_argument("--quick", action="store_true", help="no sanitizer build, short runs: under 5 minutes")
+    parser.add_argument("--quick", action="store_true", help="no sanitizer build, no guests, short runs: under 5 minutes")
     parser.add_argument("--only", choices=names, metavar="SUITE", help=f"one suite instead of all: {', '.join(names)}")
     parser.add_argument("--seed", type=int, help="the seed of every randomised test (default: random, printed)")
     parser.add_argument("--mutants", nargs="*", metavar="NAME",

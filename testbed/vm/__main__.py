@@ -1,0 +1,5 @@
+import sys
+
+from testbed.vm.cli import main
+
+sys.exit(main())
