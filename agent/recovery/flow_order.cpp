@@ -55,17 +55,17 @@ void FlowOrder::go_back_with_sender(const OrderFacts& facts, Time now) {
   if (rewind_ && now >= rewind_expected_.earliest && psn_distance(*rewind_, facts.psn) >= 0) {
     next_ = *rewind_;
     asked_again_ = {.from = *rewind_, .at = now};
-  } else if (resent_next_ == facts.psn) {
-    // The receiver may already have said that it misses the beginning of this pass, too.
-    next_ = rewind_ && psn_distance(*rewind_, facts.psn) > 0 ? *rewind_ : facts.psn;
+  } else if (resent_ && resent_->next == facts.psn) {
+    // The receiver may already have said that it misses what comes before this pass, too.
+    next_ = rewind_ && psn_distance(*rewind_, resent_->first) > 0 ? *rewind_ : facts.psn;
   } else {
-    resent_next_ = behind(facts);
+    resent_ = {.first = facts.psn, .next = behind(facts)};
     return;
   }
   passing_ = false;
   went_back_at_ = now;
   rewind_.reset();
-  resent_next_.reset();
+  resent_.reset();
 }
 
 void FlowOrder::begin_at(Psn psn) {

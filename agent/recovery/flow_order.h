@@ -160,7 +160,11 @@ class FlowOrder {
   roce::Psn passing_next_;  // where an unbroken run of passing packets continues
   std::optional<roce::Psn> rewind_;
   Between rewind_expected_;
-  std::optional<roce::Psn> resent_next_;  // behind the last old PSN that was sent anew
+  struct Resent {
+    roce::Psn first;
+    roce::Psn next;
+  };
+  std::optional<Resent> resent_;  // the last old PSN that was sent anew, and what would follow it
   struct AskedAgain {
     roce::Psn from;
     Time at{};  // when the sender was seen to obey

@@ -89,7 +89,7 @@ void choose_endpoints(Scenario& scenario, Rng& rng) {
     transfer.first_psn_from = roce::kPsnCount - 200;
     transfer.first_psn_span = 200;
   }
-  // Where queue pairs share PSNs, only the ports tell whose an answer is, and all requests must be seen (decision 0079).
+  // Where queue pairs share PSNs, only the ports tell whose an answer is (decision 0079).
   const bool shared_psns = transfer.psn_zero || transfer.first_psn_span < roce::kPsnCount;
   transfer.same_port_back |= shared_psns;
   transfer.late_receives = rng.chance(0.4) ? 0.2 : 0;
@@ -99,9 +99,6 @@ void choose_endpoints(Scenario& scenario, Rng& rng) {
   }
   transfer.messages =
       mixed_messages(rng.between(kFewestPackets, kMostPackets), transfer.pmtu_bytes, kAllMarks, kAllOps, rng);
-  for (sim::MessageSpec& message : transfer.messages) {
-    if (shared_psns && message.dscp == kDscpNone) message.dscp = kDscpExact;
-  }
 }
 
 // Little but what may be filled, and much lost of it.

@@ -196,6 +196,15 @@ TEST_F(FlowOrderTest, APassWhoseBeginningTheReceiverMissesTooGoesBackToThat) {
   EXPECT_EQ(order_.next(), Psn(12));
 }
 
+TEST_F(FlowOrderTest, APassThatBeganWithWhatWasAskedForGoesOnBehindIt) {
+  for (std::uint32_t psn = 10; psn < 30; ++psn)
+    arrive(packet(psn));
+  order_.expect_rewind(Psn(14), {.earliest = now_ + 10ms, .latest = now_ + 50ms});
+  EXPECT_EQ(arrive(resent(14)), Verdict::kOld) << "sooner than it could have been asked for";
+  EXPECT_EQ(arrive(resent(15)), Verdict::kInOrder) << "14 was delivered just now";
+  EXPECT_EQ(order_.next(), Psn(16));
+}
+
 TEST_F(FlowOrderTest, DuplicatesDoNotTakeTheOrderBack) {
   for (std::uint32_t psn = 10; psn < 20; ++psn)
     arrive(packet(psn));
