@@ -180,7 +180,8 @@ void Engine::dispatch(Peer& peer, const wire::Opened& opened, ByteView frame,
     case wire::PacketType::kHello:
       return;  // the session has dealt with it
     case wire::PacketType::kFeedback:
-      if (const auto rtt = peer.session.rtt()) peer.restorer.set_rtt(*rtt);
+      if (const auto rtt = peer.session.rtt())
+        peer.restorer.set_rtt(*rtt, peer.session.least_rtt().value_or(*rtt));
       if (opened.feedback) peer.encoder.on_feedback(*opened.feedback, peer.session.rtt());
       return;
     case wire::PacketType::kAnnouncement:

@@ -42,6 +42,7 @@ void FlowOrder::advance(const OrderFacts& facts) {
   next_ = behind(facts);
   note_forwarded(next_);
   if (psn_distance(received_until_, next_) > 0) received_until_ = next_;
+  if (psn_distance(in_turn_until_, next_) > 0) in_turn_until_ = next_;
   const bool unknown_span = facts.op->operation == Operation::kReadRequest && pmtu_bytes_ == 0;
   read_length_bytes_ = unknown_span ? facts.read_length_bytes : 0;
   read_psn_ = facts.psn;
@@ -52,16 +53,18 @@ void FlowOrder::go_back_with_sender(const OrderFacts& facts, Time now) {
   if (facts.op->is_response() || facts.op->transport != roce::Transport::kRc) return;
   if (rewind_ && now > rewind_expected_.latest) rewind_.reset();
   if (psn_distance(facts.psn, next_) <= 0 || !facts.resent) return;
-  if (rewind_ && now >= rewind_expected_.earliest && psn_distance(*rewind_, facts.psn) >= 0) {
-    next_ = *rewind_;
-    asked_again_ = {.from = *rewind_, .at = now};
-  } else if (resent_ && resent_->next == facts.psn) {
-    // The receiver may already have said that it misses what comes before this pass, too.
-    next_ = rewind_ && psn_distance(*rewind_, resent_->first) > 0 ? *rewind_ : facts.psn;
-  } else {
+  const bool continued = resent_ && resent_->next == facts.psn;
+  const bool asked_for =
+      rewind_ && now >= rewind_expected_.earliest && psn_distance(*rewind_, facts.psn) >= 0;
+  if (!continued && !asked_for) {
     resent_ = {.first = facts.psn, .next = behind(facts)};
     return;
   }
+  // What came of this pass has been delivered; the receiver may have said that it misses what comes before it, too.
+  const Psn pass_from = continued ? resent_->first : facts.psn;
+  const bool misses_more = rewind_ && psn_distance(*rewind_, pass_from) > 0;
+  next_ = wanted_from(misses_more ? *rewind_ : facts.psn);
+  if (asked_for) asked_again_ = {.from = *rewind_, .at = now};
   passing_ = false;
   went_back_at_ = now;
   rewind_.reset();
@@ -70,7 +73,7 @@ void FlowOrder::go_back_with_sender(const OrderFacts& facts, Time now) {
 
 void FlowOrder::begin_at(Psn psn) {
   started_ = true;
-  next_ = forwarded_until_ = received_until_ = psn;
+  next_ = forwarded_until_ = received_until_ = in_turn_until_ = psn;
   step_over_to(psn);
 }
 
@@ -138,12 +141,22 @@ void FlowOrder::expect_rewind(Psn psn, const Between& when) {
   rewind_expected_ = when;
 }
 
-void FlowOrder::receiver_has(Psn until) {
+bool FlowOrder::receiver_has(Psn until) {
   // When the order has gone back behind that place, it did so with the sender, who heard the receiver.
   in_step_ |= psn_distance(step_from_, until) >= 0 || psn_distance(step_from_, next_) < 0;
-  if (!passing_ || psn_distance(next_, until) <= 0) return;
-  next_ = until;
-  if (psn_distance(received_until_, next_) > 0) received_until_ = next_;
+  const bool ahead = psn_distance(next_, until) > 0;
+  // What never came to it in its turn it cannot have, but for what passes.
+  if (ahead && !passing_ && psn_distance(in_turn_until_, until) > 0) return false;
+  acknowledged_until_ = wanted_from(until);
+  if (psn_distance(received_until_, until) > 0) received_until_ = until;
+  if (ahead) next_ = until;
+  return ahead;
+}
+
+void FlowOrder::thrown_away_from(Psn psn) {
+  if (psn_distance(psn, received_until_) > 0) received_until_ = psn;
+  // An acknowledgement of more was another's.
+  if (wanted_from(psn) != psn) acknowledged_until_ = psn;
 }
 
 void FlowOrder::restart() {

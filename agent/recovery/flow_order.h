@@ -92,16 +92,17 @@ class FlowOrder {
   bool rewind_expected() const { return rewind_.has_value(); }
   // Without a packet that would show that it is over.
   bool rewind_expected_at(Time now) const { return rewind_ && now <= rewind_expected_.latest; }
-  // The receiver says that it has everything before this PSN. While packets pass it may get on without the order's
-  // knowing: what passes may be just what it waits for.
-  void receiver_has(roce::Psn until);
+  // The receiver says that it has everything before this PSN: it wants nothing before it any more, wherever its sender
+  // goes back to. While packets pass it may get on without the order's knowing: what passes may be just what it waits
+  // for. True: the order has moved; some of what is held may be old, or next.
+  bool receiver_has(roce::Psn until);
   // The receiver has answered for packets in the order kept here. Where the order began, or went on behind a gap without
   // the missing one, the receiver may wait for one that nobody here has seen and throw everything away, until it answers.
   bool in_step() const { return in_step_; }
   // Whether a packet of this PSN is of use to the receiver: not if it has it, nor if it was told to do without.
   bool wants(roce::Psn psn) const {
     if (!started_ || passing_) return false;
-    return roce::psn_at_or_before(rewind_.value_or(next_), psn);
+    return roce::psn_at_or_before(rewind_ ? wanted_from(*rewind_) : next_, psn);
   }
   // Forgets the order; the next packet starts it.
   void restart();
@@ -113,9 +114,7 @@ class FlowOrder {
   // One past the newest PSN that came to the receiver in its turn, and so may be in memory.
   roce::Psn received_until() const { return received_until_; }
   // The receiver has said that it threw away everything from this PSN on.
-  void thrown_away_from(roce::Psn psn) {
-    if (roce::psn_before(psn, received_until_)) received_until_ = psn;
-  }
+  void thrown_away_from(roce::Psn psn);
   bool passing() const { return passing_; }
   // When the sender was last seen to go back. What came before will be sent again; what came since was not lost.
   Time went_back_at() const { return went_back_at_; }
@@ -141,6 +140,12 @@ class FlowOrder {
   void step_over_to(roce::Psn psn);
   void go_back_with_sender(const OrderFacts& facts, Time now);
   bool gaps_count_before(const OrderFacts& facts) const;
+  // From here on, or from as far behind it as the receiver has acknowledged.
+  roce::Psn wanted_from(roce::Psn psn) const {
+    const bool has_more = acknowledged_until_ && roce::psn_before(psn, *acknowledged_until_) &&
+                          roce::psn_at_or_before(*acknowledged_until_, forwarded_until_);
+    return has_more ? *acknowledged_until_ : psn;
+  }
   void note_forwarded(roce::Psn until) {
     if (roce::psn_before(forwarded_until_, until)) forwarded_until_ = until;
   }
@@ -154,6 +159,8 @@ class FlowOrder {
   roce::Psn next_;
   roce::Psn forwarded_until_;
   roce::Psn received_until_;
+  roce::Psn in_turn_until_;  // as received_until_, whatever was thrown away of it
+  std::optional<roce::Psn> acknowledged_until_;
   roce::Psn step_from_;  // a receiver that has everything before this one is in step
   Time passing_since_{};
   Time went_back_at_{};

@@ -83,8 +83,11 @@ class Restorer {
   // received, and what is to be sent again.
   void on_lan_packet(const roce::PacketView& view, Time now);
 
-  // The session's measured round trip; zero while unknown.
-  void set_rtt(Time rtt) { rtt_ = rtt; }
+  // The session's measured round trip, and the shortest, without queues; zero while unknown.
+  void set_rtt(Time rtt, Time least) {
+    rtt_ = rtt;
+    least_rtt_ = least;
+  }
 
   // Loss counts, confirmed flows and covered ordinals; leaves the rest alone.
   void fill_feedback(wire::Feedback& feedback, Time now);
@@ -198,6 +201,7 @@ class Restorer {
   Counters& counters_;
   FillSink& fill_sink_;
   Time rtt_{};
+  Time least_rtt_{};
 
   RxFlowTable flows_;
   FlowNotices notices_;

@@ -16,10 +16,11 @@ constexpr Time kTailPatience = std::chrono::milliseconds(200);
 }  // namespace
 
 ResendDelay Restorer::resend_delay() const {
-  // A sender that was told to go back does so within a round trip; twice that, and some for its own delays.
+  // A sender that was told to go back does so within a round trip; twice that, and some for its own delays. It may be as
+  // quick as the path is without queues.
   constexpr Time kUnknownRtt = std::chrono::milliseconds(100);
   constexpr Time kMargin = std::chrono::milliseconds(20);
-  return {.least = rtt_ * 3 / 4, .most = (rtt_ == Time::zero() ? kUnknownRtt : rtt_) * 2 + kMargin};
+  return {.least = least_rtt_ * 3 / 4, .most = (rtt_ == Time::zero() ? kUnknownRtt : rtt_) * 2 + kMargin};
 }
 
 // In a response flow PSNs that were never sent may lie before READ data whose beginning is missing; the PSN just

@@ -23,9 +23,14 @@ void Restorer::on_lan_packet(const roce::PacketView& view, Time now) {
     if (flow == nullptr) continue;
     const bool certain = pairing_.paired(handle);
     if (certain) {
-      const Psn until = nak ? psn : psn + 1;
+      // The first of READ data answers for what came before its request, whose last PSN is another.
+      const bool more_to_come = view.op().operation == Operation::kReadResponse && !view.op().ends_message();
+      const Psn until = nak || more_to_come ? psn : psn + 1;
       fills_acknowledged(handle, until, now);
-      flow->order.receiver_has(until);
+      if (flow->order.receiver_has(until)) {
+        drain(*flow);
+        update_gap(*flow, now);
+      }
     }
     if (!nak) continue;
     // Its window: what may have been sent and not acknowledged.

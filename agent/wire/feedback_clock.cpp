@@ -46,6 +46,9 @@ void FeedbackClock::on_echo(std::uint64_t echoed_sent_at_ns, std::uint64_t delay
   const Nanoseconds sample(since_sent_ns - delay_ns);
   if (sample > kLongestRtt) return;
   rtt_ = rtt_ ? *rtt_ + (sample - *rtt_) / 8 : sample;  // RFC 6298's weight
+  // Down at once; up so slowly that a queue of seconds hardly moves it, for the day the path becomes a longer one.
+  const bool longer = least_rtt_ && sample > *least_rtt_;
+  least_rtt_ = longer ? *least_rtt_ + (sample - *least_rtt_) / 256 : sample;
 }
 
 Nanoseconds FeedbackClock::active_period() const {

@@ -27,6 +27,8 @@ class FeedbackClock {
   Nanoseconds send(Nanoseconds now);
 
   std::optional<Nanoseconds> rtt() const { return rtt_; }
+  // The path's own, without queues: the shortest of the last few hundred.
+  std::optional<Nanoseconds> least_rtt() const { return least_rtt_; }
 
   // How long to wait for a peer that announced `period_us`.
   static Nanoseconds silence_after(std::uint32_t period_us);
@@ -35,6 +37,7 @@ class FeedbackClock {
   Nanoseconds active_period() const;
 
   std::optional<Nanoseconds> rtt_;
+  std::optional<Nanoseconds> least_rtt_;
   Nanoseconds last_data_at_{0};
   Nanoseconds last_sent_at_{0};
   Nanoseconds next_at_{0};

@@ -94,6 +94,7 @@ class PeerSession {
   bool ready() const { return ready_; }
   // Round trip between the agents, smoothed; nullopt before the first echo.
   std::optional<Nanoseconds> rtt() const { return clock_.rtt(); }
+  std::optional<Nanoseconds> least_rtt() const { return clock_.least_rtt(); }
   // The newest hello of the adopted peer: its capabilities, MTU, class names; nullopt before.
   const std::optional<Hello>& peer_hello() const { return peer_hello_; }
   // Whether class ids mean the same on both sides. When not, the peer's streams are to be taken for class 0.

@@ -27,7 +27,7 @@ RestorerRig::RestorerRig(const RigOptions& options, std::uint64_t seed) : option
     for (recovery::LevelPolicy& level : policy_.classes[options.class_id].levels)
       level.fill_budget = *options.fill_budget;
   }
-  restorer_->set_rtt(options.one_way * 2);
+  restorer_->set_rtt(options.one_way * 2, options.one_way * 2);
   hold_bound_ = restorer_->hold_bound();
   pool_.set_sink([this](Port port, recovery::FrameId frame, ByteView bytes) {
     ASSERT_EQ(port, Port::kLan);

@@ -205,6 +205,60 @@ TEST_F(FlowOrderTest, APassThatBeganWithWhatWasAskedForGoesOnBehindIt) {
   EXPECT_EQ(order_.next(), Psn(16));
 }
 
+TEST_F(FlowOrderTest, APassThatBeganTooSoonIsTheSameWhenItGoesOnInTime) {
+  for (std::uint32_t psn = 10; psn < 30; ++psn)
+    arrive(packet(psn));
+  order_.expect_rewind(Psn(14), {.earliest = now_ + 10ms, .latest = now_ + 50ms});
+  EXPECT_EQ(arrive(resent(14)), Verdict::kOld);
+  now_ += 10ms;
+  EXPECT_EQ(arrive(resent(15)), Verdict::kInOrder) << "14 was delivered just now";
+  EXPECT_TRUE(order_.thrown_away_since(now_ - 10ms, Psn(16))) << "it is what was asked for";
+}
+
+TEST_F(FlowOrderTest, WhatTheReceiverHasAcknowledgedItDoesNotWait) {
+  for (std::uint32_t psn = 10; psn < 30; ++psn)
+    arrive(packet(psn));
+  order_.receiver_has(Psn(22));
+  EXPECT_EQ(arrive(resent(16)), Verdict::kOld);
+  EXPECT_EQ(arrive(resent(17)), Verdict::kOld);
+  EXPECT_EQ(order_.next(), Psn(22)) << "18 to 21 are no gap when the sender hears of it and leaves them out";
+  EXPECT_EQ(arrive(resent(22)), Verdict::kInOrder);
+}
+
+TEST_F(FlowOrderTest, AnAcknowledgementMovesAnOrderThatWentBack) {
+  for (std::uint32_t psn = 10; psn < 30; ++psn)
+    arrive(packet(psn));
+  arrive(resent(16));
+  arrive(resent(17));
+  EXPECT_EQ(order_.next(), Psn(18));
+  EXPECT_TRUE(order_.receiver_has(Psn(22)));
+  EXPECT_FALSE(order_.receiver_has(Psn(22)));
+  EXPECT_EQ(arrive(resent(22)), Verdict::kInOrder);
+  EXPECT_FALSE(order_.receiver_has(Psn(31))) << "which never came to it";
+}
+
+TEST_F(FlowOrderTest, AReceiverMayHaveGotWhatItAskedForBeforeItsQuestionLeft) {
+  for (std::uint32_t psn = 10; psn < 20; ++psn)
+    arrive(packet(psn));
+  order_.expect_rewind(Psn(15), {.earliest = now_, .latest = now_ + 50ms});
+  order_.thrown_away_from(Psn(15));
+  order_.receiver_has(Psn(17));
+  EXPECT_EQ(order_.received_until(), Psn(17));
+  EXPECT_FALSE(order_.wants(Psn(16)));
+  EXPECT_EQ(arrive(resent(15)), Verdict::kOld);
+  EXPECT_EQ(arrive(resent(17)), Verdict::kInOrder) << "the sender has heard both";
+}
+
+TEST_F(FlowOrderTest, AnAcknowledgementOfWhatIsAskedForLaterWasAnothers) {
+  for (std::uint32_t psn = 10; psn < 20; ++psn)
+    arrive(packet(psn));
+  order_.receiver_has(Psn(18));
+  order_.expect_rewind(Psn(15), {.earliest = now_, .latest = now_ + 50ms});
+  order_.thrown_away_from(Psn(15));
+  EXPECT_EQ(arrive(resent(16)), Verdict::kAhead) << "15 was lost again";
+  EXPECT_EQ(order_.next(), Psn(15));
+}
+
 TEST_F(FlowOrderTest, DuplicatesDoNotTakeTheOrderBack) {
   for (std::uint32_t psn = 10; psn < 20; ++psn)
     arrive(packet(psn));

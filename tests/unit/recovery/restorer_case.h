@@ -18,6 +18,7 @@ namespace weft::recovery {
 
 class RestorerCase : public testing::Test {
  protected:
+  static constexpr Time kRtt = std::chrono::milliseconds(10);
   static constexpr std::uint32_t kPmtu = 256;
   static constexpr std::uint32_t kMessagePackets = 1000;
   static constexpr std::uint32_t kQpn = 0x77;
@@ -27,7 +28,7 @@ class RestorerCase : public testing::Test {
 
   explicit RestorerCase(const RestorerLimits& limits = {})
       : restorer_(pool_, policy_, limits, counters_, fills_) {
-    restorer_.set_rtt(std::chrono::milliseconds(10));
+    restorer_.set_rtt(kRtt, kRtt);
   }
   ~RestorerCase() override {
     restorer_.drop_stale();

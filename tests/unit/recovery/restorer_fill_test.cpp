@@ -204,12 +204,48 @@ TEST_F(OneFillEarned, ACancelledFillMayBeSpentAgain) {
 
 TEST_F(RestorerCase, WhatWasDeliveredIsNotFilledWhenTheSenderGoesBackByItself) {
   fillable_message(50);
+  for (std::uint32_t psn = 50; psn < 60; ++psn)
+    source(frame(psn));
   now_ += 100ms;
-  for (const std::uint32_t psn : {10U, 11U, 13U})  // sent again with another identification; 12 is lost
+  for (const std::uint32_t psn : {50U, 51U, 53U})  // sent again with another identification; 52 is lost
     source(frame(psn, 2));
   advance(60ms);
   EXPECT_EQ(count(Event::kFilled), 0U);
   EXPECT_GT(count(Event::kFillRefusedDelivered), 0U);
+}
+
+TEST_F(RestorerCase, WhatWasAcknowledgedIsNoGapWhenTheSenderLeavesItOut) {
+  fillable_message(50);
+  now_ += 100ms;
+  for (const std::uint32_t psn : {10U, 11U, 50U})  // it has heard of 49 meanwhile
+    source(frame(psn, 2));
+  EXPECT_EQ(delivered(), (std::vector<std::uint32_t>{10, 11, 50}));
+}
+
+TEST_F(RestorerCase, AnAcknowledgementLetsGoOfWhatWaitsBehindWhatItNames) {
+  fillable_message(50);
+  for (std::uint32_t psn = 50; psn < 60; ++psn)
+    source(frame(psn));
+  now_ += 100ms;
+  for (const std::uint32_t psn : {50U, 51U, 56U})
+    source(frame(psn, 2));
+  EXPECT_EQ(restorer_.held_frames(), 1U);
+  answered(55);
+  EXPECT_EQ(restorer_.held_frames(), 0U);
+  advance(60ms);
+  EXPECT_EQ(count(Event::kFilled), 0U);
+}
+
+TEST_F(RestorerCase, ReadDataThatGoesOnAnswersOnlyForWhatCameBeforeItsRequest) {
+  fillable_message(50);
+  for (std::uint32_t psn = 50; psn < 60; ++psn)
+    source(frame(psn));
+  now_ += 100ms;
+  for (const std::uint32_t psn : {50U, 51U, 56U})
+    source(frame(psn, 2));
+  const Bytes begun = answer(55, 0x1f, roce::Opcode::kRcRdmaReadResponseFirst);
+  restorer_.on_lan_packet(*roce::PacketView::parse(begun), now_);
+  EXPECT_EQ(restorer_.held_frames(), 1U);
 }
 
 // A gap before PSN 100 that is given up while nothing may be filled; 101 to 103 pass.

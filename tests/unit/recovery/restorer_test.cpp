@@ -223,7 +223,7 @@ TEST_F(RestorerCase, NothingIsHeldBeyondTheBound) {
 
 TEST_F(RestorerCase, WhatMayNotWaitIsForwardedLikeAllElse) {
   fillable_message(20);
-  restorer_.set_rtt(1s);  // beyond what the endpoints wait: no time to hold
+  restorer_.set_rtt(1s, 1s);  // beyond what the endpoints wait: no time to hold
   source(frame(21));
   EXPECT_EQ(delivered(), (std::vector<std::uint32_t>{21}));
   answered(20, roce::kNakPsnSequenceError);  // the receiver saw the gap
@@ -233,7 +233,7 @@ TEST_F(RestorerCase, WhatMayNotWaitIsForwardedLikeAllElse) {
   source(frame(22, 2));
   answered(22);
   EXPECT_EQ(delivered(), (std::vector<std::uint32_t>{20, 21, 22}));
-  restorer_.set_rtt(10ms);
+  restorer_.set_rtt(10ms, 10ms);
   source(frame(24));
   advance(3ms);
   EXPECT_EQ(count(Event::kFilled), 1U) << "still known whose answers they are";
